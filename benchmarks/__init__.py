@@ -1,1 +1,1 @@
-"""Benchmarks: each compares designs in one run, on one machine."""
+"""Benchmarks, each of which compares designs in one run on one machine."""

@@ -40,10 +40,10 @@ _EVENT = {
 
 
 class NoLog(MessageLog):
-    """Takes messages and keeps none."""
+    """A log that discards messages."""
 
     def append(self, write: Write) -> "Future[None]":
-        """Done at once."""
+        """A completed future."""
         done: Future[None] = Future()
         done.set_result(None)
         return done
@@ -123,7 +123,7 @@ async def _answer(reader: asyncio.StreamReader) -> None:
 
 
 async def _batches(port: int, seconds: float) -> float:
-    """Events a second."""
+    """Events per second."""
     until, count = time.monotonic() + seconds, 0
 
     async def client(number: int) -> None:
@@ -143,7 +143,7 @@ async def _batches(port: int, seconds: float) -> float:
 
 
 async def _singles(port: int, seconds: float, rate: float) -> list[float]:
-    """Seconds from when a request was due until its answer."""
+    """Seconds from the scheduled time of each request until its response."""
     waits: list[float] = []
     each = _CONNECTIONS * 4 / rate
     began = time.monotonic() + 0.1

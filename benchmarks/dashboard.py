@@ -115,7 +115,7 @@ def _report(reader: str, cold_pairs: Pairs, warm_pairs: Pairs, crowd: Times, mem
 
 
 def _apart(pairs: Pairs) -> tuple[Times, Times]:
-    """Split pairs into wall seconds and CPU seconds."""
+    """Split pairs into lists of wall seconds and CPU seconds."""
     return tuple({view: [pair[at] for pair in each] for view, each in pairs.items()} for at in (0, 1))  # type: ignore[return-value]
 
 

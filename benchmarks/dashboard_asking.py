@@ -28,7 +28,7 @@ CHANGING = (
 _PERIODS = ("Last hour", "24 hours", "7 days", "30 days", "All")
 _ROUNDS = 3
 
-Asked = list[tuple[Any, tuple[Any, ...]]]  # figures of a page: function and arguments
+Asked = list[tuple[Any, tuple[Any, ...]]]  # figures of a page, each with function and arguments
 Took = tuple[float, float]  # wall seconds and CPU seconds
 Pages = dict[str, list[Asked]]  # figures by page, for each period, and for one channel
 

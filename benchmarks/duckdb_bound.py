@@ -1,6 +1,6 @@
 """Sessions, last-touch credit and traffic windows by DuckDB, as a lower bound for one machine.
 
-It reads parsed, deduplicated events from Parquet, and computes everything once as a batch.
+DuckDB reads parsed, deduplicated events from Parquet, and computes everything once as a batch.
 """
 
 import time

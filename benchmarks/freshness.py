@@ -26,7 +26,7 @@ from millrace.tables import table_reader
 WANTED = 10.0  # seconds; limit for the 95th percentile
 _OURS = {os.getpid()}  # processes that are not measured
 _LOOK = 0.2  # seconds between polls of the table's log
-_GRACE = 100.0  # seconds to wait for the last measured conversions, with traffic continuing
+_GRACE = 100.0  # seconds to wait for the last measured conversions, while traffic continues
 
 
 @contextmanager
@@ -60,7 +60,7 @@ class Processors:
         self._used: list[tuple[float, dict[tuple[int, float], float]]] = []
 
     def measure(self) -> None:
-        """Record CPU times at the start and the end. Has to be called repeatedly."""
+        """Record CPU times at the start and at the end. Must be called repeatedly."""
         if self._times and time.time() >= self._times[0]:
             self._times.pop(0)
             self._used.append((time.monotonic(), self._by_process()))

@@ -1,7 +1,7 @@
 """Last-touch attribution and traffic by minute in the style of Spark's programming guide, one stream each.
 
-They read the output of `silver_guide`, and do less than gold: a touch is a session closed by the watermark,
-visitors are not merged to persons, there is one model, and late events are dropped.
+The queries read the output of `silver_guide`, and do less than gold: a touch is a session closed by the
+watermark, visitors are not merged to persons, there is one model, and late events are dropped.
 """
 
 from collections.abc import Callable

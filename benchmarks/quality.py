@@ -67,7 +67,7 @@ def fill_bronze(spark: SparkSession, settings: Settings, sizes: Sequence[int]) -
 
 
 def _at(value: bytes) -> datetime:
-    """The Kafka timestamp of a record: its `receivedAt`, else a time before all others."""
+    """The Kafka timestamp of a record: its `receivedAt`, else a time before all other ones."""
     reported = value.partition(b'"receivedAt":"')[2][:23].decode(errors="replace")
     try:
         return datetime.fromisoformat(reported).replace(tzinfo=timezone.utc)

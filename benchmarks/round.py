@@ -21,7 +21,7 @@ Figures = list[float | None]
 
 
 def run_rounds(events: int, history: int, intervals: int) -> tuple[list[list[Entry]], int]:
-    """Process the history, then rounds for so many intervals of repair, which runs in the last round of each.
+    """Process the history, then the rounds of several intervals of repair, which runs in the last round.
 
     Returns:
         The ledger rows of the jobs, by round, and the number of rounds in an interval.

@@ -1,4 +1,4 @@
-"""A server that a benchmark runs as a process of its own."""
+"""Runs a benchmark's server in a separate process."""
 
 import socket
 import subprocess
@@ -13,12 +13,12 @@ _ATTEMPTS, _PAUSE = 300, 0.1
 
 @contextmanager
 def server_process(port: int, log: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run Python with arguments until the block ends, which begins once something answers at the port.
+    """Run Python during the block, which starts once the process answers on the port.
 
     Args:
-        port: of 127.0.0.1.
+        port: port on 127.0.0.1.
         log: file to which its output is appended.
-        arguments: of the interpreter.
+        arguments: arguments of the interpreter.
     """
     with log.open("ab") as output:
         process = subprocess.Popen((sys.executable, *arguments), stdout=output, stderr=output)

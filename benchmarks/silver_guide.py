@@ -1,8 +1,8 @@
 """The tables of silver as queries in the style of Spark's programming guide, one stream each.
 
-They do less than silver: events behind the watermark are dropped, copies behind the watermark count as new
-events, a click matches every impression before it, and bot windows slide by ten seconds. Copies are not
-stored, and the sample has no exchange rates. The queries are the baseline, with less work to do.
+The queries do less than silver: events behind the watermark are dropped, copies behind the watermark count as
+new events, a click matches every impression before it, and bot windows slide by ten seconds. Copies are not
+stored, and the sample has no exchange rates. So they are a baseline with less work.
 """
 
 from collections.abc import Callable

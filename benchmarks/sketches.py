@@ -1,4 +1,4 @@
-"""What do sketches cost: bytes, time and error, by number of visitors and of order values?"""
+"""What do sketches cost in bytes, time and error, by number of visitors and of order values?"""
 
 import random
 import sys

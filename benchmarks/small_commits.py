@@ -26,7 +26,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 def touches(first: int, count: int) -> pa.Table:
-    """Touches one second apart, each of another visitor; times in microseconds."""
+    """Touches one second apart, each of a different visitor; times in microseconds."""
     start, numbers = to_micros(NOON), range(first, first + count)
     rows = [
         {

@@ -36,7 +36,7 @@ from millrace.local.process.ports import stable_port
 _COMMITTED = re.compile(rb'"committed_at":"([^"]+)"')
 _NEIGHBOURS, _TURNS = 20, 3
 _BYTES_OF_A_ROW = 1_200
-"""Of a changed row in a message with all columns, about."""
+"""Approximate bytes of a changed row with all columns in a message."""
 _SELECT = "select=kind"
 
 Client = Callable[[int, list[float]], Coroutine[Any, Any, None]]
@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def _beside_a_slow_one(options: argparse.Namespace) -> list[list[str]]:
-    """Delays of others with and without a slow subscriber, in turn."""
+    """Delays of other subscribers, alternately with and without a slow one."""
     alone, beside = "alone", "beside the slow one"
     found: dict[str, list[float]] = {alone: [], beside: []}
     for _ in range(_TURNS):
@@ -84,7 +84,7 @@ def _beside_a_slow_one(options: argparse.Namespace) -> list[list[str]]:
 def _measure(
     options: argparse.Namespace, client: Client, count: int, slow: int = 0
 ) -> tuple[list[float], float, float]:
-    """Delays in seconds, megabytes of the server, commits a second."""
+    """Delays in seconds, megabytes of the server, commits per second."""
     with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder:
         home = Path(folder)
         tables = LocalTables(home / "warehouse")
@@ -125,7 +125,7 @@ async def _follow(
     for _ in range(count):
         tasks.append(asyncio.ensure_future(client(port, found)))
         await asyncio.sleep(0.005)
-    await asyncio.sleep(5)  # all have their snapshot
+    await asyncio.sleep(5)  # all subscribers have their snapshot
     found.clear()
     await asyncio.sleep(options.seconds)
     failed = [task for task in tasks if task.done()]
@@ -147,7 +147,7 @@ async def _events(port: int, delays: list[float], select: str = _SELECT) -> None
 
 
 async def _read_slowly(port: int, pace: float) -> None:
-    """Read so many bytes a second, and begin again when the server has had enough."""
+    """Read a number of bytes per second; reconnect when the server disconnects."""
     while True:
         connection = socket.socket()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

@@ -98,8 +98,8 @@ class Day:
 
     Args:
         seconds: seconds of the micro-batches by job, and from each commit until it was in gold.
-        files: maximum number of live files of each table before a maintenance.
-        tidying: seconds of each maintenance.
+        files: maximum number of live files of each table before a maintenance run.
+        tidying: seconds of each maintenance run.
     """
 
     seconds: dict[str, list[float]] = field(default_factory=dict)
