@@ -114,7 +114,7 @@ def _has_conversions(home: Path) -> bool:
 def _take_sheets(
     browser: Browser, address: str, name: str, asked: Mapping[str, str]
 ) -> dict[str, dict[str, bytes]]:
-    """Take all pages, and put those of a theme on a sheet. Returns the pictures by theme and view."""
+    """Take all pages, and combine those of a theme on a sheet. Returns the pictures by theme and view."""
     taken = {}
     for theme in THEMES:
         taken[theme] = _take_all(browser, address, theme, asked)

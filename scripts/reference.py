@@ -35,7 +35,7 @@ _WRITERS = {READS.name: "the streaming API, `millrace sql` and the pages"}
 
 
 def command_group() -> TyperGroup:
-    """All commands of `millrace --help`."""
+    """The group of all commands in `millrace --help`."""
     app = typer.Typer()
     register_commands(app)
     group = typer.main.get_command(app)
@@ -44,7 +44,7 @@ def command_group() -> TyperGroup:
 
 
 def commands_of(group: TyperGroup, prefix: str = "") -> dict[str, TyperCommand]:
-    """The commands of a group by name; those of nested groups as `group command`."""
+    """The commands of a group by name; commands of nested groups as `group command`."""
     found: dict[str, TyperCommand] = {}
     for name, command in sorted(group.commands.items()):
         if isinstance(command, TyperGroup):
@@ -57,7 +57,7 @@ def commands_of(group: TyperGroup, prefix: str = "") -> dict[str, TyperCommand]:
 
 
 def commands_page() -> str:
-    """docs/reference/commands.md."""
+    """The text of docs/reference/commands.md."""
     lines = [
         "# Commands",
         "",
@@ -102,7 +102,7 @@ def _option(param: Any) -> str:
 
 
 def settings_page() -> str:
-    """docs/reference/settings.md."""
+    """The text of docs/reference/settings.md."""
     head = """# Settings
 
 A setting comes from a flag or parameter, else from the environment variable below, else from the variable
@@ -170,7 +170,7 @@ def written(default: object) -> str:
 
 
 def tables_page() -> str:
-    """docs/reference/tables.md."""
+    """The text of docs/reference/tables.md."""
     lines = [
         "# Tables",
         "",
