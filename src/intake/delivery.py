@@ -70,7 +70,7 @@ class Delivery:
             await self._append(Write(receipt, source.name, messages, is_shed, None if is_shed else promise))
         elif source.delivery is Semantics.AT_MOST_ONCE:
             self._direct.send_once(source.name, receipt, messages)
-        else:
+        elif messages:  # else it is a promise without events
             sent = self._direct.send_acknowledged(source.name, receipt, messages)
             await asyncio.shield(asyncio.wrap_future(sent))
         if promise is not None and (is_shed or not source.is_logged):

@@ -1,7 +1,9 @@
 """Promises of sources: no more events before a time. A lease bounds each; its end is written as a record."""
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import datetime, timedelta
+from functools import partial
 
 import msgspec
 
@@ -58,12 +60,18 @@ class Leases:
 
     def end_expired(self) -> None:
         """Log a record for each expired lease."""
-        for source in [name for name, until in self._until.items() if until <= self._now()]:
+        for source in [name for name, until in list(self._until.items()) if until <= self._now()]:
             try:
-                self._log.append(Write(source=source, promise=END))
+                written = self._log.append(Write(source=source, promise=END))
             except OverloadedError:
                 return  # the next call tries again
             del self._until[source]
+            written.add_done_callback(partial(self._retry, source))
+
+    def _retry(self, source: str, written: "Future[None]") -> None:
+        """End the lease again at the next call, if its end could not be written."""
+        if written.exception() is not None:
+            self._until.setdefault(source, self._now())
 
     def _extend(self, source: str) -> None:
         self._until[source] = self._now() + self._lease(source).total_seconds()

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from intake.log import schema
 from intake.log.accounts import Account, read_accounts, read_counts, replay_shed
 from intake.log.entries import Delivered, Tally, Write
 from intake.log.message_log import Budget, MessageLog, OverloadedError, UnavailableError
 from intake.log.receipts import Receipt, read_receipt
 from intake.segment_requests import Message
+from lakehouse.errors import MillraceError
 from lakehouse.timestamps import from_micros
 
 
@@ -204,7 +206,7 @@ def test_open_leases_survive_restart(file: Path) -> None:
     again.close()
 
 
-def test_log_from_before_sources_is_migrated(file: Path) -> None:
+def test_log_from_before_sources_is_migrated(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.parent.mkdir()
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.executescript(
@@ -216,6 +218,10 @@ def test_log_from_before_sources_is_migrated(file: Path) -> None:
             INSERT INTO messages VALUES (5, 'r', NULL, CAST('7' AS BLOB));
             """
         )
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(schema, "_VERSION", "2; SELECT no_such_function()")  # an error before the commit
+        with pytest.raises(MillraceError):
+            MessageLog(file)
     log = MessageLog(file)
     append(log, "s", [message(8)]).result()
     assert values(log) == [7, 8]

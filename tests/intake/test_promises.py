@@ -3,6 +3,7 @@
 import http.client
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from datetime import datetime, timedelta, timezone
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from intake.log.entries import Write
-from intake.log.message_log import MessageLog
+from intake.log.message_log import MessageLog, UnavailableError
 from intake.promises import END, Leases, read_promise
 from intake.segment_requests import BadRequestError
 from intake.sources import Source
@@ -70,9 +71,28 @@ def test_lease_expires_once_and_survives_restart(tmp_path: Path) -> None:
     log.close()
 
 
-def sources_of(leases: dict[str, str]) -> str:
+def test_end_of_lease_is_written_again_after_a_failed_commit() -> None:
+    class FullLog:
+        held_leases = ("a",)
+        writes: list[tuple[Write, Future[None]]] = []  # noqa: RUF012
+
+        def append(self, write: Write) -> "Future[None]":
+            self.writes.append((write, Future()))
+            return self.writes[-1][1]
+
+    log: Any = FullLog()
+    leases = Leases(log, lambda _name: timedelta(0), lambda: 1.0)
+    for error in (UnavailableError("full"), UnavailableError("full"), None):
+        leases.end_expired()
+        leases.end_expired()
+        log.writes[-1][1].set_exception(error) if error else log.writes[-1][1].set_result(None)
+    leases.end_expired()
+    assert [write for write, _ in log.writes] == [Write(source="a", promise=END)] * 3
+
+
+def sources_of(leases: dict[str, str], more: str = "") -> str:
     return "sources:\n" + "".join(
-        f"  - {{name: {name}, key_sha256: {sha256(name.encode()).hexdigest()}, lease: {lease}}}\n"
+        f"  - {{name: {name}, key_sha256: {sha256(name.encode()).hexdigest()}, lease: {lease}{more}}}\n"
         for name, lease in leases.items()
     )
 
@@ -115,6 +135,14 @@ def test_promise_is_forwarded_after_its_events_and_ends_with_its_lease(new_home:
     records = in_topic(home.settings)
     latest_event = max(record.timestamp for record in records if record.value is not None)
     assert all(record.timestamp >= latest_event for record in records if record.value is None)
+
+
+@pytest.mark.parametrize("way", ["acknowledge: kafka", "delivery: at_most_once"])
+def test_unlogged_source_may_promise_without_events(new_home: Callable[..., Home], way: str) -> None:
+    home = with_sources(new_home(), sources_of({"direct": "PT1H"}, f", {way}"))
+    with collector(home, stable_port()) as node:
+        send(node, "direct", "2026-11-02T10:00:00Z")
+        eventually(lambda: promises_in(home) == [("direct@main", "2026-11-02T10:00:00.000000Z")], 20)
 
 
 @pytest.mark.long

@@ -48,13 +48,15 @@ CREATE TABLE IF NOT EXISTS counts (
 CREATE TABLE IF NOT EXISTS leases (source TEXT PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS positions (source TEXT PRIMARY KEY, position TEXT NOT NULL);
 """
+_RENAME = """
+ALTER TABLE messages RENAME TO messages_before;
+DROP TABLE delivered;
+"""
 _UPGRADE = """
-BEGIN IMMEDIATE;
 INSERT INTO messages (sequence, receipt, source, logged_at, key, value)
     SELECT sequence, receipt, 'local', 0, key, value FROM messages_before;
 INSERT INTO counts (source, received) SELECT 'local', count(*) FROM messages_before;
 DROP TABLE messages_before;
-COMMIT;
 """
 _VERSION = 2
 
@@ -95,13 +97,9 @@ def _create(file: Path) -> None:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version == _VERSION:
             return
-        if version == 0 and _has_table(connection, "messages"):
-            connection.execute("ALTER TABLE messages RENAME TO messages_before")
-            connection.execute("DROP TABLE delivered")
-        connection.executescript(_TABLES)
-        if _has_table(connection, "messages_before"):
-            connection.executescript(_UPGRADE)
-        connection.execute(f"PRAGMA user_version = {_VERSION}")
+        is_old = version == 0 and _has_table(connection, "messages")
+        statements = _RENAME + _TABLES + _UPGRADE if is_old else _TABLES
+        connection.executescript(f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {_VERSION}; COMMIT;")
 
 
 def _has_table(connection: sqlite3.Connection, name: str) -> bool:

@@ -41,9 +41,19 @@ _SUMS = f"""
     UNION ALL
     (SELECT conversion_id FROM gold.attribution EXCEPT SELECT conversion_id FROM gold.conversions)"""
 
+_VIEWS = """
+    SELECT visitor_id, view.event_id AS touch_id, view.at AS touched_at, view.channel AS channel,
+        true AS earns_credit, visits.touched_at AS visited_at
+    FROM gold.touches AS visits WHERE view IS NOT NULL"""
+"""View-through impressions of visits, which are touches if conf/rules.yml lets them earn credit."""
+
 _TOUCHES = f"""
+    WITH touches AS (
+        SELECT touch_id, touched_at, channel, earns_credit FROM gold.touches
+        UNION SELECT touch_id, touched_at, channel, earns_credit FROM ({_VIEWS}) AS views
+    )
     SELECT DISTINCT credits.conversion_id, credits.touch_id
-    FROM gold.attribution AS credits LEFT JOIN gold.touches AS touches ON credits.touch_id = touches.touch_id
+    FROM gold.attribution AS credits LEFT JOIN touches ON credits.touch_id = touches.touch_id
     WHERE credits.touch_id IS NOT NULL AND (
         touches.touch_id IS NULL OR touches.touched_at <> credits.touched_at OR touches.earns_credit = false
         OR coalesce(touches.channel, '{DIRECT}') <> credits.channel)"""
@@ -108,9 +118,13 @@ def _left_out(settings: Settings) -> str:
     Touches of the person's other visitors are only counted: silver may know a person before gold does.
     Single touches are compared only for conversions computed by the current rules.
     """
-    seconds = load_rule_numbers(settings.conf).look_back // timedelta(seconds=1)
+    numbers = load_rule_numbers(settings.conf)
+    seconds = numbers.look_back // timedelta(seconds=1)
     return f"""
-    WITH credited AS (
+    WITH touches AS (
+        SELECT visitor_id, touch_id, touched_at, channel, earns_credit, touched_at AS visited_at
+        FROM gold.touches {f"UNION ALL {_VIEWS}" * numbers.view_through}
+    ), credited AS (
         SELECT DISTINCT conversion_id, touch_id FROM gold.attribution WHERE touch_id IS NOT NULL
     ), counted AS (
         SELECT conversion_id, count(*) AS touches FROM credited GROUP BY conversion_id
@@ -121,8 +135,8 @@ def _left_out(settings: Settings) -> str:
     UNION ALL
     SELECT whole.conversion_id, touches.touch_id
     FROM gold.conversions AS whole
-    JOIN gold.touches AS touches ON whole.visitor_id = touches.visitor_id
-        AND touches.touched_at <= whole.converted_at
+    JOIN touches ON whole.visitor_id = touches.visitor_id
+        AND touches.visited_at <= whole.converted_at
         AND touches.touched_at >= whole.converted_at - INTERVAL {seconds} SECOND
     LEFT JOIN credited ON whole.conversion_id = credited.conversion_id
         AND touches.touch_id = credited.touch_id
