@@ -26,10 +26,9 @@ def read_promise(text: str | None) -> str | None:
     if text is None or text == END:
         return text
     try:
-        at = msgspec.convert(text, datetime)
-    except msgspec.ValidationError:
+        return rfc3339(msgspec.convert(text, datetime), "microseconds")
+    except (msgspec.ValidationError, OverflowError):  # a year before 1 or after 9999 in UTC
         raise BadRequestError("the promise is neither an RFC 3339 time nor `end`") from None
-    return rfc3339(at, "microseconds")
 
 
 class Leases:

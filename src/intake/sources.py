@@ -120,9 +120,10 @@ LOCAL = Source(name="local", key_sha256=("0" * 64,))
 
 @dataclass(frozen=True)
 class Sources:
-    """The declared sources. If none are declared, only this machine may send, with any key."""
+    """The declared sources. If none are declared, only this machine may send, with any key, as `local`."""
 
     declared: Sequence[Source] = ()
+    local: Source = LOCAL
 
     def find(self, write_key: str | None, address: str | None, origin: str | None) -> Source | None:
         """The source of a request; None if it may not send.
@@ -133,7 +134,7 @@ class Sources:
             origin: the `Origin` header, which browsers set.
         """
         if not self.declared:
-            return LOCAL if is_loopback(address or "") else None
+            return self.local if is_loopback(address or "") else None
         digest = sha256((write_key or "").encode()).hexdigest()
         found = [
             source
@@ -153,7 +154,8 @@ class Sources:
             [
                 each if each.delivery is Semantics.AT_MOST_ONCE else each.model_copy(update=more)
                 for each in self.declared
-            ]
+            ],
+            self.local.model_copy(update=more),
         )
 
     @property
@@ -163,7 +165,7 @@ class Sources:
 
     def named(self, name: str) -> Source | None:
         """The source with that name; None if there is none."""
-        return next((source for source in (*self.declared, LOCAL) if source.name == name), None)
+        return next((source for source in (*self.declared, self.local) if source.name == name), None)
 
 
 def load_sources(conf: Path) -> Sources:

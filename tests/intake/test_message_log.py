@@ -67,6 +67,14 @@ def test_forwarded_messages_are_removed_and_sequence_continues(file: Path) -> No
     again.close()
 
 
+def test_pending_messages_are_limited_by_bytes(file: Path) -> None:
+    log = MessageLog(file)
+    append(log, "r", [message(number, 1 << 20) for number in range(9)]).result()
+    found = [log.pending(after, 1000) for after in (0, 4, 8)]
+    assert [[each.sequence for each in some] for some in found] == [[1, 2, 3, 4], [5, 6, 7, 8], [9]]
+    log.close()
+
+
 def test_messages_beyond_the_budget_are_refused(file: Path) -> None:
     log = MessageLog(file, Budget(queued=1000, logged=25))
     append(log, "r", [message(1), message(2)]).result()

@@ -38,7 +38,7 @@ def test_promise_is_parsed_as_utc_time_or_end(text: str | None, promise: str | N
     assert read_promise(text) == promise
 
 
-@pytest.mark.parametrize("text", ["", "soon", "2026-11-02", "1793606400"])
+@pytest.mark.parametrize("text", ["", "soon", "2026-11-02", "1793606400", "0001-01-01T00:00:00+01:00"])
 def test_malformed_promise_is_rejected(text: str) -> None:
     with pytest.raises(BadRequestError):
         read_promise(text)

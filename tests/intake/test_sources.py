@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from intake.sources import LOCAL, Sources, load_sources
+from intake.sources import LOCAL, Acknowledge, Sources, load_sources
 from intake.sources_file import SourcesFile
 from lakehouse.errors import MillraceError
 from lakehouse.run.rules_version import rules_version
@@ -84,3 +84,10 @@ def test_sources_do_not_affect_rules_version(tmp_path: Path) -> None:
     before = rules_version(tmp_path)
     declared(tmp_path, "sources: []")
     assert rules_version(tmp_path) == before
+
+
+def test_local_source_is_acknowledged_as_the_command_says() -> None:
+    sources = Sources().acknowledged_by(Acknowledge.KAFKA)
+    local = sources.find("any", "127.0.0.1", None)
+    assert local is not None
+    assert (local.acknowledge, sources.named("local")) == (Acknowledge.KAFKA, local)

@@ -22,7 +22,7 @@ def exact_sketches(gold: Gold) -> list[Fields]:
     values: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for row in gold.attribution:
         is_order = row["conversion_id"] in orders and row["is_counted"] and row["model"] == "last_non_direct"
-        if is_order and row["credited_reporting_value"] is not None:
+        if is_order and row["credit"] > 0 and row["credited_reporting_value"] is not None:
             values[_group(day_of(row["converted_at"]), row)].append(row["credited_reporting_value"])
     return [
         {

@@ -134,7 +134,7 @@ def _follow(
         pending, published = change, NOTHING
     else:
         if rule.lateness == "count" and before.pane in (ON_TIME, LATE):
-            return before._replace(late_events=(before.late_events or 0) + change.new_events)
+            return before._replace(late_events=(before.late_events or 0) + max(0, change.new_events))
         pending, published = _plus(before.held or NOTHING, change), _sums_of(before)
     if key.window_end <= watermark.now or _fires(rule, pending, watermark):
         return _publish(key, pending, before, published, watermark.now, rule)

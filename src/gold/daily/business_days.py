@@ -20,6 +20,14 @@ def day_of(at: int, zone: str) -> date:
     return from_micros(at).astimezone(ZoneInfo(zone)).date()
 
 
+def days_since(day: date, span: timedelta, zone: str) -> list[date]:
+    """The day, and those before it in which a span that ends in it may start; two if one of them is short."""
+    if (day - date.min).days <= span.days + 1:
+        return [day]
+    first = day_of(_start(day, zone) - span_micros(span), zone)
+    return [first + number * _DAY for number in range((day - first).days + 1)]
+
+
 class BusinessDays:
     """A set of days in a time zone.
 

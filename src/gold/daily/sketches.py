@@ -37,7 +37,7 @@ def sketch_rows(_: Dialect) -> str:
         FROM {{attribution}} AS attribution
         JOIN {{orders}} AS orders ON attribution.conversion_id = orders.conversion_id
         WHERE attribution.model = 'last_non_direct' AND attribution.is_counted
-            AND attribution.credited_reporting_value IS NOT NULL
+            AND attribution.credit > 0 AND attribution.credited_reporting_value IS NOT NULL
     """
 
 

@@ -1,16 +1,16 @@
 """Updates of daily tables: affected days are recomputed, and rows that differ are written."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 
 from gold.credit.dimensions import Dimensions
-from gold.daily.business_days import BusinessDays
+from gold.daily.business_days import BusinessDays, days_since
 from gold.daily.campaigns import campaign_performance
 from gold.daily.funnel import funnel
 from gold.daily.inputs import DayInputs
-from gold.daily.promotions import promotion_performance
+from gold.daily.promotions import CONVERTING, promotion_performance
 from gold.daily.results import result_performance
 from gold.daily.searches import search_performance
 from gold.daily.sketches import build_sketches, sketch_rows
@@ -42,8 +42,6 @@ QUERIES: Mapping[str, Callable[[Dialect], str]] = {
 _FOLDS: Mapping[str, Callable[[Rows, SparkSession], Rows]] = {SKETCHES.name: build_sketches}
 """By table, a function from rows of the query to rows of the table, where they differ."""
 
-_DAY = timedelta(days=1)
-
 _TOGETHER = 31
 """Maximum number of days per computation: old and new rows are compared on the driver."""
 
@@ -66,13 +64,13 @@ class Daily:
         """Recompute some days.
 
         Args:
-            days: days with changes. The day before each is recomputed, too: orders may count for it.
+            days: days with changes. Days of clicks that their orders may count for are recomputed, too.
             dimensions: the current dimensions, for the bots.
             orders: goals that are orders.
             upto: high-water mark of gold, an ingest stamp.
         """
         inputs = DayInputs(self._lake, self._zone, dimensions, orders)
-        in_order = sorted({*days, *(day - _DAY for day in days if day > date.min)})
+        in_order = sorted({each for day in days for each in days_since(day, CONVERTING, self._zone)})
         for first in range(0, len(in_order), _TOGETHER):
             some = BusinessDays(in_order[first : first + _TOGETHER], self._zone)
             given = inputs.of_days(some)

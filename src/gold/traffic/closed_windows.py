@@ -37,7 +37,8 @@ class ClosedWindows:
     def covering(self, source: Source, earliest: int | None) -> list[CountWindows]:
         """The closed windows that may contain minutes from a time on.
 
-        A window that lost all its events has no row. Its span is then the gap between its neighbours.
+        A window that lost all its events has no row. Its span is then the gap between its neighbours, or
+        between the one before it and the end of the last window closed.
         """
         if earliest is None or earliest >= max(self.ends.values(), default=0):
             return []
@@ -56,6 +57,9 @@ class ClosedWindows:
         for kind, start, end in zip(rows["window_kind"].to_pylist(), starts, ends, strict=True):
             if kind in self.ends:
                 bounds[kind] |= {start, end}
+        for kind, end in self.ends.items():
+            if end >= first_end:
+                bounds[kind].add(end)
         return bounds
 
     def close(self, source: Source, watermark: int) -> list[CountWindows]:

@@ -25,7 +25,6 @@ from folds.windows.window_rules import (
 from gold.traffic.closed_windows import ClosedWindows, last_ends
 from gold.traffic.differences import DIFFERENCES, MINUTE, window_differences
 from gold.traffic.minute_rows import (
-    LONGEST_TIMED_WINDOW,
     earliest_minute,
     longest_span,
     of_visitors,
@@ -41,7 +40,7 @@ from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.driver_or_spark import Rows, Source, as_frame, computed, union, with_key
 from lakehouse.rows.grouped import Computed, Groups
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.timestamps import EPOCH, span_micros, to_micros
+from lakehouse.timestamps import EPOCH, LAST, to_micros
 
 _FEW = 2_000_000
 """Maximum number of rows of a table that are read on the driver."""
@@ -186,7 +185,7 @@ class Traffic:
     ) -> Rows:
         """Rows of gold.traffic with differences, ended by the watermark, or with a trigger that may fire."""
         is_timed = any(rule.trigger and rule.trigger.every for rule in rules.values())
-        latest = watermark + span_micros(LONGEST_TIMED_WINDOW) if is_timed else watermark
+        latest = to_micros(LAST) if is_timed else watermark
         passed = TimePruner.of_spans([(before + 1, latest)])
         columns = TRAFFIC.column_names
         ended = source.look_up(TRAFFIC.name, Lookup(columns, passed, "window_end"))

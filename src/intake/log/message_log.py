@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from intake.log.entries import Delivered, Logged, Tally, Totals, Write
 from intake.log.schema import create_log, open_log
 from intake.log.writer import LogWriter
 
-_GROUP_BYTES = 4 << 20
+_GROUP_BYTES = _PENDING_BYTES = 4 << 20
 """Maximum bytes of messages in one commit of several queued requests."""
 _IDLE_SECONDS = 1.0
 """After so many seconds without a request, writes counts and checks for changes by other processes."""
@@ -120,7 +121,7 @@ class MessageLog:
                 setattr(known, name, getattr(known, name) + number)
 
     def pending(self, after: int, most: int) -> list[Logged]:
-        """Messages after a sequence number, in order. Only for the forwarder's thread."""
+        """Messages after a sequence number, in order, up to about 4 MiB. Only for the forwarder's thread."""
         if self._reader is None:
             self._reader = open_log(self._file)
         rows = self._reader.execute(
@@ -128,7 +129,14 @@ class MessageLog:
             " WHERE sequence > ? ORDER BY sequence LIMIT ?",
             (after, most),
         )
-        return [Logged(*row) for row in rows.fetchall()]
+        found, size = list[Logged](), 0
+        with closing(rows):
+            for row in rows:
+                found.append(Logged(*row))
+                size += len(found[-1].value or b"")
+                if size >= _PENDING_BYTES:
+                    break
+        return found
 
     def counts(self) -> list[Account]:
         """The account of each source, from the table of counts."""

@@ -1,6 +1,6 @@
 """Connections to streams: server-sent events, and WebSockets."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -103,14 +103,16 @@ class _Ids:
 
 @asynccontextmanager
 async def _server_sent_events(
-    pull: Pull, headers: dict[str, str], position: str | None
+    pull: Pull, headers: Mapping[str, str], position: str | None
 ) -> AsyncIterator[AsyncGenerator[Element, None]]:
+    # httpx encodes text as ASCII; the specification has UTF-8.
+    sent = {name: value.encode() for name, value in headers.items()}
     if position:
-        headers["Last-Event-ID"] = position
+        sent["Last-Event-ID"] = position.encode()
     timeout = httpx.Timeout(_CONNECT_SECONDS, read=_SILENT_SECONDS)
     async with (
         httpx.AsyncClient(timeout=timeout) as client,
-        aconnect_sse(client, "GET", pull.url, headers=headers) as source,
+        aconnect_sse(client, "GET", pull.url, headers=sent) as source,
     ):
         source.response.raise_for_status()
 

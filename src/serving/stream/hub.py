@@ -114,7 +114,11 @@ class Hub:
         key = wanted.digest(role)
         async with self._opening.setdefault(key, asyncio.Lock()):
             if key not in self._channels:
-                source = await asyncio.to_thread(self.source, wanted, role)
+                try:
+                    source = await asyncio.to_thread(self.source, wanted, role)
+                except BaseException:
+                    self._opening.pop(key, None)
+                    raise
                 self._channels[key] = Channel(
                     source, key[:_TOKEN_DIGITS], self._limits.channel_bytes, self._limits.interval
                 )

@@ -67,6 +67,7 @@ class Subscription:
         self._generation = -1
         self._position: dict[str, int] = {}
         self._place = 0
+        self._resumed_until = 0
         self._bytes = 0
         self._warned = False
         self._last = 0.0
@@ -102,6 +103,7 @@ class Subscription:
         self._generation = channel.generation
         if known is not None and (place := channel.place_after(known)) is not None:
             self._go_to(place, known)
+            self._resumed_until = channel.end
             return
         position, place = channel.position or {}, channel.end
         if known is not None:
@@ -164,18 +166,22 @@ class Subscription:
         return warning_message(waiting, self.terms.budget) if self._warned and not was else None
 
     def _next(self, waiting: int) -> Published | None:
-        """The next group, or all waiting groups conflated; None if the channel does not keep them."""
+        """The next group, or all waiting groups conflated; None if the channel does not keep them.
+
+        Changes that a resuming subscriber has missed are sent group by group if they are over its budget.
+        """
         channel, terms = self._channel, self.terms
         first = channel.since(self._place)
         if first is None:
             self._after = channel.subject.token(self._position)
             return None
-        if not terms.interval and not (terms.conflates and waiting > terms.budget):
+        is_resuming = self._place < self._resumed_until and waiting > 4 * terms.budget
+        if is_resuming or (not terms.interval and not (terms.conflates and waiting > terms.budget)):
             self._step(first)
             return first
         groups = channel.all_since(self._place)
         joined = conflate([each.group for each in groups])
-        if terms.conflates and joined.size > 4 * terms.budget:
+        if terms.conflates and len(groups) > 1 and joined.size > 4 * terms.budget:
             raise SlowSubscriberError(f"{joined.size:,} bytes of changes wait, after conflation")
         self._go_to(channel.end, joined.position)
         return Published(joined, channel.subject, is_conflated=len(groups) > 1)

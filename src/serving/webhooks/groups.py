@@ -1,5 +1,6 @@
 """The groups of messages of one webhook, without end."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from serving.stream.messages import Message
 from serving.stream.subscription import SlowSubscriberError, Terms
 from serving.webhooks.webhook import Webhook
 
+_PAUSE_SECONDS = 1.0
 MOST_BYTES = 16 << 20
 """Maximum bytes of a delivery's body."""
 
@@ -56,7 +58,7 @@ async def follow(hub: Hub, webhook: Webhook, role: Role, terms: Terms) -> AsyncG
                     position = group.position
                     yield group
         except SlowSubscriberError:
-            continue  # after an outage of the receiver, missed changes are read from the tables
+            await asyncio.sleep(_PAUSE_SECONDS)  # then the changes after the last position are read
 
 
 async def _groups(messages: AsyncGenerator[Message, None]) -> AsyncGenerator[Group, None]:

@@ -123,7 +123,8 @@ class WebhookStore:
     def set_position(self, owner: str, webhook: Webhook, position: str) -> bool:
         """Advance the position without a delivery, since nothing has changed."""
         return self._change(
-            f"UPDATE webhooks SET position = :position WHERE id = :id AND pending_body IS NULL AND {_OWNED}",
+            "UPDATE webhooks SET position = :position, failing_since = NULL, last_error = NULL "
+            f"WHERE id = :id AND pending_body IS NULL AND {_OWNED}",
             {"owner": owner, "id": webhook.id, "position": position},
         )
 

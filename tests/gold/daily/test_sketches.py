@@ -1,9 +1,16 @@
-"""Spark's own sketch functions on sketches of the project."""
+"""Sketches by day: Spark's own functions read them, and each order counts once."""
 
+from datetime import date
+
+import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from folds.sketches.visitor_sketch import estimate_visitors, sketch_visitors
+from gold.daily.update import QUERIES
+from lakehouse.contracts.daily import SKETCHES
+from lakehouse.rows.driver_or_spark import on_driver
+from lakehouse.rows.sql import run_sql
 
 
 def test_spark_estimates_merged_sketches_like_the_project(spark: SparkSession) -> None:
@@ -12,3 +19,21 @@ def test_spark_estimates_merged_sketches_like_the_project(spark: SparkSession) -
     merged = rows.agg(F.hll_sketch_estimate(F.hll_union_agg("visitors"))).first()
     assert merged is not None
     assert abs(merged[0] - estimate_visitors(days).visitors) <= 1
+
+
+def test_order_belongs_to_its_credited_touch_alone() -> None:
+    campaign = dict.fromkeys(("campaign_source", "campaign_medium", "campaign_name"), "c")
+    of_order = {**campaign, "day": date(2026, 3, 1), "conversion_id": "o", "model": "last_non_direct"}
+    credits_ = (("Email", 0.0), ("Paid Search", 1.0), ("Direct", 0.0))
+    attribution = [
+        {**of_order, "channel": channel, "credit": credit, "credited_reporting_value": 50 * credit}
+        for channel, credit in credits_
+    ]
+    session = {**campaign, "day": date(2026, 3, 1), "channel": "Email", "visitor_id": "v"}
+    inputs = {
+        "attribution": pa.Table.from_pylist([{**row, "is_counted": True} for row in attribution]),
+        "orders": pa.table({"conversion_id": ["o"]}),
+        "sessions": pa.Table.from_pylist([session]).slice(1),
+    }
+    found = on_driver(run_sql(QUERIES[SKETCHES.name], inputs)).to_pylist()
+    assert [(row["channel"], row["order_value"]) for row in found] == [("Paid Search", 50.0)]

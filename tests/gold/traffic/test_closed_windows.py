@@ -1,6 +1,9 @@
 """Which closed count window a late minute lies in."""
 
+import sys
+
 import pyarrow as pa
+import pytest
 
 from gold.traffic.closed_windows import ClosedWindows
 from lakehouse.delta.lookup import Lookup
@@ -38,3 +41,11 @@ def test_minute_of_removed_window_lies_between_its_neighbours() -> None:
 
 def test_minute_before_first_window_lies_in_a_window_from_the_epoch() -> None:
     assert span_of(2) == (0, 3)
+
+
+@pytest.mark.parametrize(("rows", "span"), [([(3, 5), (9, 12)], (12, 20)), ([(3, 5)], (5, 20))])
+def test_minute_of_removed_last_window_lies_before_its_end(
+    rows: list[tuple[int, int]], span: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROWS", rows)
+    assert [span_of(minute) for minute in (15, 20)] == [span, None]

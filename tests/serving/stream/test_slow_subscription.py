@@ -54,12 +54,18 @@ async def follow(table: LiveTable, hub: Hub, role: Role) -> None:
     await commit(4, inserts=200, updates=0, deletes=0)
     with pytest.raises(SlowSubscriberError, match="wait, after conflation"):
         await read_to(messages, fold, table.version)
+    resumed = Subscription(channel, channel.subject.token(slow._position), Terms(budget=BUDGET)).messages()
+    await read_to(resumed, fold, table.version)
+    await commit(1, inserts=800, updates=0, deletes=0)
+    await read_to(resumed, fold, table.version)
+    assert fold.kinds["reset"] == 1
+    fold.assert_right(table.digests)
     others = Fold(NAME)
     await read_to(Subscription(channel, None, Terms()).messages(), others, table.version)
     others.assert_right(table.digests)
 
 
-def test_slow_subscription_is_warned_gets_conflated_changes_and_fails(tmp_path: Path) -> None:
+def test_slow_subscription_is_warned_gets_conflated_changes_fails_and_resumes(tmp_path: Path) -> None:
     table, hub = LiveTable(tmp_path), Hub(tmp_path / "warehouse", Limits())
     table.commit(inserts=40, updates=0, deletes=0)
 
