@@ -5,13 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from kit.access import hash_of, policy
 from kit.warehouse_builder import append_rows
+from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.role import Role
+from lakehouse.access.role_entries import RoleEntry
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.gold import TOUCHES
 from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 from millrace.tables.duckdb_views import run_query
@@ -276,3 +281,13 @@ def test_admin_is_not_restricted(home: Path) -> None:
     found: Any = run_query(settings, f"SELECT * FROM read_csv('{home}/file.csv')", admin).to_dicts()
     assert found == [{"a": "file-secret"}]
     assert run_query(settings, "SHOW TABLES", admin)["table"].to_list() == list(TABLES)
+
+
+def test_rows_are_counted_with_a_row_condition_on_a_hidden_column(tmp_path: Path) -> None:
+    mask, rows = {"gold.touches.campaign_name": "hide"}, {"gold.touches": {"campaign_name": {"not": ["a"]}}}
+    entry = RoleEntry.model_validate({"tables": ["gold.*"], "mask": mask, "rows": rows})
+    names = [{"touch_id": name, "campaign_name": name} for name in ("a", "b", "c")]
+    write_deltalake(tmp_path / "touches", pa.Table.from_pylist(names, arrow_schema(TOUCHES)))
+    opened = {"gold.touches": DeltaTable(tmp_path / "touches")}
+    counted = answer("SELECT count(*) AS n FROM gold.touches", entry.to_role("r", MaskKey(tmp_path)), opened)
+    assert counted.to_pylist() == [{"n": 2}]

@@ -52,10 +52,10 @@ class TableView:
 
     def source_columns(self, names: frozenset[str]) -> Table:
         """The contract with only the columns needed to show some columns, those of filters included."""
-        needed = {each.name for each in self.columns if each.name in names}
+        shown = {each.name for each in self.columns if each.name in names}
+        needed = shown or {each.name for each in self.columns[:1]}  # rows are counted by some column
         needed |= {each.column for each in self.filters}
-        kept = tuple(each for each in self.table.columns if each.name in needed)
-        return replace(self.table, columns=kept or self.columns[:1])
+        return replace(self.table, columns=tuple(each for each in self.table.columns if each.name in needed))
 
     def apply(self, rows: pa.Table) -> pa.Table:
         """The rows that the role sees, masked. Filters come first, on unmasked values.

@@ -70,7 +70,8 @@ class Subscription:
         self._resumed_until = 0
         self._bytes = 0
         self._warned = False
-        self._last = 0.0
+        self._last = 0.0  # message
+        self._sent = 0.0  # group
 
     async def messages(self) -> AsyncGenerator[Message, None]:
         """The messages, without end.
@@ -118,6 +119,7 @@ class Subscription:
             position, place = channel.snapshot_place()
             async for message in channel.snapshots.read(channel.subject, position):
                 yield message
+        self._sent = time.monotonic()
         self._go_to(place, position)
 
     async def _usable(self) -> dict[str, int] | None:
@@ -142,8 +144,9 @@ class Subscription:
             if self._place == channel.end:
                 await channel.news_within(max(quiet, 0))
                 continue
-            if (pause := self._last + self.terms.interval - time.monotonic()) > 0:
-                await asyncio.sleep(pause)
+            if (pause := self._sent + self.terms.interval - time.monotonic()) > 0:
+                await asyncio.sleep(min(pause, max(quiet, 0)))  # until a heartbeat is due
+                continue
             waiting = channel.bytes_ended - self._bytes
             if (warning := self._warning(waiting)) is not None:
                 yield warning
@@ -153,7 +156,7 @@ class Subscription:
             for message in published.messages:
                 yield message
             if published.messages:
-                self._last = time.monotonic()
+                self._last = self._sent = time.monotonic()
 
     def _heartbeat(self) -> Message:
         """A heartbeat, or a warning if the tables can't be read."""

@@ -65,6 +65,28 @@ async def follow(table: LiveTable, hub: Hub, role: Role) -> None:
     others.assert_right(table.digests)
 
 
+async def wait_for_interval(table: LiveTable, hub: Hub, role: Role) -> list[str]:
+    """Types of the messages from a snapshot to the next group."""
+    channel, fold = await hub.channel(Wanted(NAME), role), Fold(NAME)
+    messages = Subscription(channel, None, Terms(interval=2.0, heartbeat=0.2)).messages()
+    await read_to(messages, fold, table.version)
+    return [each["type"] for each in await read_to(messages, fold, table.commit(inserts=1))]
+
+
+def test_heartbeats_are_sent_while_changes_wait_for_the_interval(tmp_path: Path) -> None:
+    table, hub = LiveTable(tmp_path), Hub(tmp_path / "warehouse", Limits())
+    table.commit(inserts=40, updates=0, deletes=0)
+
+    async def run() -> list[str]:
+        try:
+            return await wait_for_interval(table, hub, Role("admin", MaskKey(tmp_path)))
+        finally:
+            hub.stop()
+
+    *heartbeats, last = asyncio.run(run())
+    assert (heartbeats[:3], last) == (["heartbeat"] * 3, "changes")
+
+
 def test_slow_subscription_is_warned_gets_conflated_changes_fails_and_resumes(tmp_path: Path) -> None:
     table, hub = LiveTable(tmp_path), Hub(tmp_path / "warehouse", Limits())
     table.commit(inserts=40, updates=0, deletes=0)
