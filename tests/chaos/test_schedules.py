@@ -72,7 +72,7 @@ def test_scheduled_jobs_start_on_time_before_and_after_engine_kill(home: Home) -
     reported = home.run("up", "--target", "minutely")
     assert reported.returncode == 0, reported.stderr
     assert "Left out on this machine: job maintenance: queue" in reported.stderr
-    eventually(lambda: scheduled_runs(home), TIMEOUT, "maintenance has begun on time")
+    eventually(lambda: scheduled_runs(home), TIMEOUT, "maintenance has started on time")
     jobs = status(home)["jobs"]
     assert {name for name, job in jobs.items() if job["state"] == "paused"} == {"repair", "attribution-model"}
     assert {jobs[name]["state"] for name in ("ingest", "refine", "publish")} == {"running"}

@@ -214,7 +214,10 @@ def test_open_leases_survive_restart(file: Path) -> None:
     again.close()
 
 
-def test_log_from_before_sources_is_migrated(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_renamed", [False, True])
+def test_log_from_before_sources_is_migrated(
+    file: Path, monkeypatch: pytest.MonkeyPatch, is_renamed: bool
+) -> None:
     file.parent.mkdir()
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.executescript(
@@ -230,6 +233,9 @@ def test_log_from_before_sources_is_migrated(file: Path, monkeypatch: pytest.Mon
         interrupted.setattr(schema, "_VERSION", "2; SELECT no_such_function()")  # an error before the commit
         with pytest.raises(MillraceError):
             MessageLog(file)
+    if is_renamed:  # as an earlier release left it when it was interrupted
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.executescript(schema._RENAME)
     log = MessageLog(file)
     append(log, "s", [message(8)]).result()
     assert values(log) == [7, 8]

@@ -97,8 +97,9 @@ def _create(file: Path) -> None:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version == _VERSION:
             return
-        is_old = version == 0 and _has_table(connection, "messages")
-        statements = _RENAME + _TABLES + _UPGRADE if is_old else _TABLES
+        is_renamed = _has_table(connection, "messages_before")  # by an earlier release that was interrupted
+        is_old = version == 0 and not is_renamed and _has_table(connection, "messages")
+        statements = _RENAME * is_old + _TABLES + _UPGRADE * (is_old or is_renamed)
         connection.executescript(f"BEGIN IMMEDIATE; {statements} PRAGMA user_version = {_VERSION}; COMMIT;")
 
 

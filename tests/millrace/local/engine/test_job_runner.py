@@ -71,7 +71,7 @@ def test_scheduled_job_starts_at_its_cron_times(worker: TaskRunner) -> None:
     body = Counting()
     runner = start_jobs(worker, scheduled=(job("tidy", body, schedule=EACH_SECOND),))
     assert runner.states["tidy"].next_run is not None
-    eventually(lambda: len(body.seen) >= 2, 10, "it has begun twice")
+    eventually(lambda: len(body.seen) >= 2, 10, "it has started twice")
     assert all(run.once for run in body.seen)
     reported = recorded_runs(worker.settings.home, "tidy")[0]
     assert (reported["state"], reported["cause"], reported["error"]) == ("succeeded", "schedule", None)
@@ -87,7 +87,7 @@ def test_paused_jobs_do_not_start(worker: TaskRunner) -> None:
             job("other", other, schedule=EACH_SECOND),
         ),
     )
-    eventually(lambda: len(other.seen) >= 2, 10, "another has begun twice")
+    eventually(lambda: len(other.seen) >= 2, 10, "another has started twice")
     assert (resting.seen, paused.seen) == ([], [])
     assert {runner.states[name].state for name in ("resting", "paused")} == {"paused"}
     assert runner.states["paused"].next_run is None
