@@ -103,7 +103,7 @@ class Bench:
             watermark=watermark,
             upstream_watermark=watermark,
         )
-        run.tune_for_batch(BATCH, history.visits)
+        run.tune_for_batch(BATCH)
         refining = _time(refine, batch)
         Repair(replace(run, job="repair"))(batch)
         before = run.lake.read(CONVERSIONS.name).count()

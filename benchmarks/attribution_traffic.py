@@ -13,7 +13,7 @@ from folds.rule_numbers import RuleNumbers
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
-from silver.visits.visitor_fold import fold_rows
+from silver.visits.visit_fold import all_visits
 
 END = datetime(2026, 11, 1, tzinfo=timezone.utc)
 MONTH = timedelta(days=30)
@@ -100,7 +100,7 @@ _ORDER = ("type", "role", "goal", "order_id", "value", "currency", "channel")
 
 def sessions_of(events: DataFrame) -> DataFrame:
     """Rows of silver.sessions, all closed, computed from these events alone."""
-    return fold_rows(events, SESSIONS, VisitorRules.of(RuleNumbers()), END + timedelta(days=10_000))
+    return all_visits(events, SESSIONS, VisitorRules.of(RuleNumbers()), END + timedelta(days=10_000))
 
 
 def records_of(events: DataFrame) -> DataFrame:

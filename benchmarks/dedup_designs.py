@@ -6,18 +6,18 @@ from datetime import datetime
 from functools import reduce
 
 from delta.tables import DeltaTable
+from lakehouse.rows.driver_or_spark import on_driver
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
+from silver.dedup.uid_index import UidIndex
 
 from benchmarks.dedup_traffic import Planned, stamp_of
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.arrow_frames import to_frame
 from lakehouse.rows.checkpointing import checkpoint
-from lakehouse.rows.driver_or_spark import on_driver
 from silver.dedup.deduplicate import ENTRY, PLACE, find_duplicates
-from silver.dedup.uid_index import UidIndex
 
 Copies = dict[int, int]  # offset of each copy, and of the original record
 

@@ -1,36 +1,42 @@
 """What does a change feed cost: Delta's own change data feed, or one derived from the log?"""
 
 import argparse
+import shutil
 import statistics
 import sys
-import tempfile
 import time
-from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from benchmarks.bench import print_table
-from benchmarks.small_commits import NOON, touches
+from benchmarks.bench import application, print_table
+from benchmarks.touch_rows import NOON, touch, touches
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import TOUCHES
 from lakehouse.contracts.table import DELETED
 from lakehouse.delta.changes import read_changes
-from lakehouse.delta.local_tables import LocalTables
+from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.merge import Scope
+from lakehouse.rows.arrow_frames import to_frame
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.run.batch_settings import BatchSettings
+from lakehouse.settings import Settings
 from lakehouse.timestamps import to_micros
 
+_NAME = TOUCHES.name
 _FILES = 10
-_CHANGE_DATA = {"delta.enableChangeDataFeed": "true"}
-_SECOND = 1_000_000
+_CHANGE_DATA = f"ALTER TABLE {_NAME} SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
 
 
-def merged(numbers: range, round_: int) -> pa.Table:
-    """Touches that are updated in this round, each once."""
-    first = pa.concat_tables([touches(number, 1) for number in numbers])
-    kind = pa.array([f"visit {round_}"] * first.num_rows)
-    rows = first.set_column(first.column_names.index("kind"), "kind", kind)
-    return rows.append_column(DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
+def updated(spark: SparkSession, numbers: range, round_: int) -> DataFrame:
+    """Touches that are updated in this round, each once, checkpointed."""
+    rows = [touch(number, f"visit {round_}") for number in numbers]
+    frame = to_frame(spark, pa.Table.from_pylist(rows, arrow_schema(TOUCHES)))
+    return checkpoint(frame.withColumn(DELETED, F.lit(False)))
 
 
 def bytes_in(folder: Path) -> int:
@@ -38,33 +44,46 @@ def bytes_in(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def measure(
-    history: int, numbers: range, times: int, properties: Mapping[str, str]
-) -> tuple[float, float, float]:
+def filled(spark: SparkSession, settings: Settings, history: int, has_change_data: bool) -> Lakehouse:
+    """A new table, in ten files."""
+    spark.sql(f"DROP TABLE IF EXISTS {_NAME}")
+    shutil.rmtree(settings.warehouse / _NAME.replace(".", "/"), ignore_errors=True)
+    BatchSettings(spark).choose(1)
+    lake = Lakehouse(spark, settings, "feed")
+    for part in range(_FILES):
+        lake.append(_NAME, touches(part * history // _FILES, history // _FILES))
+    if has_change_data:
+        spark.sql(_CHANGE_DATA)
+    return lake
+
+
+def measure(lake: Lakehouse, numbers: range, times: int, has_change_data: bool) -> tuple[float, float, float]:
     """Median seconds of a commit, bytes it adds, and median seconds to read its changes."""
     commits, sizes, reads = [], [], []
-    with tempfile.TemporaryDirectory(prefix="millrace-bench-") as home:
-        tables, folder = LocalTables(Path(home)), Path(home, *TOUCHES.name.split("."))
-        tables.ensure(TOUCHES, properties)
-        for part in range(_FILES):
-            tables.append(TOUCHES, touches(part * history // _FILES, history // _FILES), {})
-        low, high = (to_micros(NOON) + number * _SECOND for number in (numbers.start, numbers[-1]))
-        for round_ in range(times + 1):
-            changes, before = merged(numbers, round_), bytes_in(folder)
-            began = time.monotonic()
-            tables.merge(TOUCHES, changes, Scope(time="touched_at", low=low, high=high), {})
-            commits.append(time.monotonic() - began)
-            sizes.append(bytes_in(folder) - before)
-            version = DeltaTable(folder).version()
-            began = time.monotonic()
-            if properties:
-                found = pa.table(DeltaTable(folder).load_cdf(starting_version=version)).num_rows // 2
-            else:
-                found = read_changes(folder, TOUCHES, version - 1, version).num_rows
-            reads.append(time.monotonic() - began)
-            if found != len(numbers):
-                raise AssertionError(f"{found} changes, not {len(numbers)}")
-    return tuple(statistics.median(values[1:]) for values in (commits, sizes, reads))  # the first warms up
+    folder = lake.settings.warehouse / _NAME.replace(".", "/")
+    low, high = (to_micros(NOON) + number * 1_000_000 for number in (numbers.start, numbers[-1]))
+    scope = Scope(None, "touched_at", TimePruner([(low, high)]))
+    for round_ in range(times + 1):
+        changes, before = updated(lake.spark, numbers, round_), bytes_in(folder)
+        began = time.monotonic()
+        lake.merge_changes(_NAME, changes, NOON, scope)
+        commits.append(time.monotonic() - began)
+        sizes.append(bytes_in(folder) - before)
+        began = time.monotonic()
+        found = _changes(folder, has_change_data)
+        reads.append(time.monotonic() - began)
+        if found != len(numbers):
+            raise AssertionError(f"{found} changes, not {len(numbers)}")
+    commit, size, read = (statistics.median(values[1:]) for values in (commits, sizes, reads))  # warm
+    return commit, size, read
+
+
+def _changes(folder: Path, has_change_data: bool) -> int:
+    """Number of changes of the last commit, which are read."""
+    version = DeltaTable(folder).version()
+    if has_change_data:
+        return int(pa.table(DeltaTable(folder).load_cdf(starting_version=version)).num_rows) // 2
+    return int(read_changes(folder, TOUCHES, version - 1, version).num_rows)
 
 
 def main() -> int:
@@ -77,12 +96,16 @@ def main() -> int:
     history, rows = options.history, options.rows
     recent, scattered = range(history - rows, history), range(0, history, history // rows)
     table = []
-    for place, numbers in (("the last rows, in one file", recent), ("rows of all files", scattered)):
-        for kind, properties in (("derived from the log", {}), ("Delta's change data feed", _CHANGE_DATA)):
-            commit, size, read = measure(history, numbers, options.times, properties)
-            table.append(
-                [f"{place}: {kind}", f"{1000 * commit:,.0f}", f"{size / 1000:,.0f}", f"{1000 * read:,.0f}"]
-            )
+    with application() as (spark, settings):
+        for place, numbers in (("the last rows, in one file", recent), ("rows of all files", scattered)):
+            for kind, has_change_data in (
+                ("derived from the log", False),
+                ("Delta's change data feed", True),
+            ):
+                lake = filled(spark, settings, history, has_change_data)
+                commit, size, read = measure(lake, numbers, options.times, has_change_data)
+                figures = (f"{1000 * commit:,.0f}", f"{size / 1000:,.0f}", f"{1000 * read:,.0f}")
+                table.append([f"{place}: {kind}", *figures])
     title = f"Medians of a merge of {rows:,} rows into {history:,}"
     print_table(title, ["", "commit ms", "kB written", "read changes ms"], table)
     return 0

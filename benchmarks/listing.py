@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from benchmarks.bench import application, print_table, progress
 from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.batch_settings import BatchSettings
 from lakehouse.run.ledger import NAME, Entry, Ledger, now
-from lakehouse.run.query_tuning import Tuning
 
 _WARM_UP, _MEASURED = 60, 30  # commits
 _STEPS = ("a commit of one row", "files of a query, first time", "once more")
@@ -39,7 +39,7 @@ def main() -> int:
     argparse.ArgumentParser(prog="python -m benchmarks.listing", description=__doc__).parse_args()
     laps = []
     with application() as (spark, settings):
-        Tuning(spark).tune_for_batch(rows=1, behind=0)
+        BatchSettings(spark).choose(1)
         lake = Lakehouse(spark, settings, "listing")
         ledger, clock = Ledger(lake), _Clock(spark)
         for number in range(_WARM_UP + _MEASURED):

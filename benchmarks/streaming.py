@@ -20,17 +20,12 @@ from typing import Any
 
 import numpy as np
 import psutil
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from websockets.asyncio.client import connect
 
 from benchmarks.bench import print_table
-from benchmarks.feed import merged
 from benchmarks.server_process import server_process
-from benchmarks.small_commits import NOON, touches
-from lakehouse.contracts.gold import TOUCHES
-from lakehouse.delta.local_tables import LocalTables
-from lakehouse.delta.merge import Scope
-from lakehouse.timestamps import to_micros
+from benchmarks.touch_rows import touches
 from millrace.local.process.ports import stable_port
 
 _COMMITTED = re.compile(rb'"committed_at":"([^"]+)"')
@@ -87,13 +82,12 @@ def _measure(
     """Delays in seconds, megabytes of the server, commits per second."""
     with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder:
         home = Path(folder)
-        tables = LocalTables(home / "warehouse")
-        tables.ensure(TOUCHES, {})
-        tables.append(TOUCHES, touches(0, options.history), {})
+        table = home / "warehouse" / "gold" / "touches"
+        write_deltalake(table, touches(0, options.history))
         stop = threading.Event()
         port = stable_port()
         with server_process(port, home / "serve.log", "-c", _SERVE, str(home), str(port)) as process:
-            writer = threading.Thread(target=_write, args=(tables, options, stop))
+            writer = threading.Thread(target=_write, args=(table, options, stop))
             writer.start()
             try:
                 delays = asyncio.run(_follow(port, client, count, slow, options))
@@ -101,18 +95,17 @@ def _measure(
                 stop.set()
                 writer.join()
             memory = psutil.Process(process.pid).memory_info().rss / 1e6
-        commits = DeltaTable(home / "warehouse" / "gold" / "touches").version()
+        commits = DeltaTable(table).version()
     return delays, memory, commits / options.seconds
 
 
-def _write(tables: LocalTables, options: argparse.Namespace, stop: threading.Event) -> None:
-    first = options.history - options.rows
-    low = to_micros(NOON) + first * 1_000_000
-    scope = Scope(time="touched_at", low=low, high=low + options.rows * 1_000_000)
-    number = 0
+def _write(table: Path, options: argparse.Namespace, stop: threading.Event) -> None:
+    first, number = options.history - options.rows, 0
     while not stop.wait(options.pause):
         number += 1
-        tables.merge(TOUCHES, merged(range(first, options.history), number), scope, {})
+        changed = touches(first, options.rows, f"visit {number}")
+        merging = DeltaTable(table).merge(changed, "t.touch_id = s.touch_id", "s", "t")
+        merging.when_matched_update_all().execute()
 
 
 async def _follow(

@@ -18,9 +18,8 @@ from lakehouse.contracts.gold import ATTRIBUTION
 from lakehouse.contracts.table import DELETED
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.merge import Scope
-from lakehouse.maintenance.compaction import compact
 from lakehouse.rows.checkpointing import checkpoint
-from lakehouse.run.query_tuning import Tuning
+from lakehouse.run.batch_settings import BatchSettings
 from lakehouse.settings import Settings
 
 _NAME = ATTRIBUTION.name
@@ -56,11 +55,11 @@ def _swap(
     vectors = str(way == _VECTORS).lower()
     spark.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", vectors)
     lake = Lakehouse(spark, settings, "swapping")
-    Tuning(spark).tune_for_batch(rows=1, behind=0)
-    lake.append(_NAME, _rows(spark, 0, rows).coalesce(1), _BEGAN)
+    BatchSettings(spark).choose(1)
     if way == _BY_TIME:
-        compact(lake, _NAME)
-    lake.coalesce_writes = True
+        lake.overwrite(_NAME, _rows(spark, 0, rows))
+    else:
+        lake.append(_NAME, _rows(spark, 0, rows), _BEGAN)
     laps = []
     for number in range(swaps):
         first = rows + number * _NEW

@@ -84,12 +84,12 @@ class Pipeline:
             RuntimeError: if a job has failed.
         """
         while True:
-            reported, last = ledger.reported, ledger.last("publish")
+            sequence, last = ledger.sequence, ledger.last("publish")
             if last and last.position >= stamp:
                 return
             if self.failed:
                 raise RuntimeError("a job has failed") from self.failed[0]
-            ledger.wait(reported, 1.0, self.stop)
+            ledger.wait(sequence, 1.0, self.stop)
 
 
 @dataclass

@@ -16,9 +16,9 @@ from bronze.kafka import Spans, TopicIds, offset_spans, read_records, send_heart
 from bronze.starting_offsets import starting_offsets
 from bronze.topics.topic_check import require_readable
 from bronze.topics.topic_watch import TopicWatch
+from lakehouse.run.batch_settings import SMALL_BATCH_ROWS
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import now
-from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 
 _POLL_SECONDS = 1
 

@@ -8,17 +8,19 @@ from functools import cached_property, partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from folds.persons.exchange_rates import ExchangeRates
 from folds.persons.fold import PersonRules
+from folds.persons.records import Goal
 from folds.persons.refunds import load_order_rules
 from folds.records.channels import load_channel_rules
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.rules import VisitorRules
 from gold.credit.bot_refunds import all_bot_refunds
-from gold.credit.credit_history import all_credit, with_person
+from gold.credit.credit_changes import is_page_view
+from gold.credit.credit_fold import credit
 from gold.credit.dimensions import DimensionLoader, Dimensions
-from gold.credit.minute_fold import all_minute_changes
+from gold.credit.minutes import all_minute_changes
 from gold.credit.visit_fold import GOAL, MINUTE, all_visits
-from gold.credit.visit_pages import page_views
 from gold.daily.update import QUERIES, Daily
 from gold.gate.gate_view import check_backlog, pin_to_gate
 from gold.traffic.windows import Traffic
@@ -29,7 +31,7 @@ from lakehouse.contracts.silver import EVENTS, IDENTITIES, SESSIONS
 from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import MAX_ROWS_PER_FILE, checkpoint, range_partition
-from lakehouse.rows.grouped import Computed, Groups
+from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
 from lakehouse.run.rebuild import TableDefinition
@@ -62,35 +64,44 @@ class _History:
     person_rules: PersonRules = field(compare=False)
 
     @cached_property
-    def visits(self) -> Computed:
+    def visits(self) -> DataFrame:
         """Touches, goals and minutes."""
         sessions, events = (
             self.dimensions.people(self.lake.read(table.name)) for table in (SESSIONS, EVENTS)
         )
-        return self._compute(all_visits(sessions, events, self.visitor_rules))
+        return checkpoint(all_visits(sessions, events, self.visitor_rules))
 
     @cached_property
-    def bot_refunds(self) -> Computed:
-        """Refunds and cancellations of bots."""
+    def bot_refunds(self) -> DataFrame:
+        """Refunds and cancellations of bots, as goals of nobody."""
         orders = self.person_rules.orders
-        return self._compute(all_bot_refunds(self.lake, self.dimensions, orders, self.visitor_rules))
+        return checkpoint(all_bot_refunds(self.lake, self.dimensions, orders, self.visitor_rules))
 
     @cached_property
-    def credit(self) -> Computed:
+    def credit(self) -> DataFrame:
         """Conversions, attribution and trails."""
         identities = self.lake.read(IDENTITIES.name)
-        goals = with_person(self.visits.frame(GOAL).drop("person_id"), identities)
-        of_bots = self.bot_refunds.frame(GOAL).withColumn("person_id", F.lit(None).cast("string"))
-        goals = goals.unionByName(of_bots)
-        touches = with_person(self.visits.frame(TOUCHES.short_name), identities)
-        events = page_views(self.dimensions.people(self.lake.read(EVENTS.name)))
-        pages = with_person(
-            events.join(goals.select("visitor_id").distinct(), "visitor_id", "left_semi"), identities
+        goals = with_person(rows_of_kind(self.visits, GOAL), identities)
+        goals = goals.withColumn("is_published", F.lit(False)).select(*Goal._fields)
+        touches = with_person(rows_of_kind(self.visits, TOUCHES.short_name), identities)
+        events = self.dimensions.people(self.lake.read(EVENTS.name)).where(is_page_view())
+        pages = events.join(goals.select("visitor_id").distinct(), "visitor_id", "left_semi")
+        rows = credit(
+            goals.unionByName(self.bot_refunds),
+            self.dimensions.rates,
+            touches,
+            with_person(pages, identities),
+            to_micros(self.watermark),
+            self.person_rules,
         )
-        return self._compute(all_credit(goals, touches, pages, to_micros(self.watermark), self.person_rules))
+        return checkpoint(rows)
 
-    def _compute(self, groups: Groups) -> Computed:
-        return Computed(groups, self.lake.spark, is_small=False)
+
+def with_person(rows: DataFrame, identities: DataFrame) -> DataFrame:
+    """Add `person_id`: the visitor's user id, else the visitor."""
+    users = identities.select("visitor_id", F.col("user_id").alias("_user"))
+    named = rows.drop("user_id").join(users, "visitor_id", "left")
+    return named.withColumn("person_id", F.coalesce("_user", "visitor_id")).drop("_user")
 
 
 class RebuildInputs:
@@ -110,7 +121,7 @@ class RebuildInputs:
         last = Ledger(run.lake).last("publish")
         self._upto: datetime = last.position if last else EPOCH
         self._watermark: datetime = (last.watermark if last else None) or EPOCH
-        loader = DimensionLoader(self._lake, run.settings.reporting_currency)
+        loader = DimensionLoader(self._lake)
         self._dimensions: Dimensions = loader.load_all(self._watermark)
         self._orders = load_order_rules(run.settings.conf)
         self._history = run.reuse(self._new_history(run))
@@ -125,25 +136,27 @@ class RebuildInputs:
             lake=self._lake,
             dimensions=self._dimensions,
             visitor_rules=VisitorRules.of(numbers, self._orders.refunds, own_hosts),
-            person_rules=PersonRules.of(numbers, self._dimensions.rates, self._orders),
+            person_rules=PersonRules.of(
+                numbers, ExchangeRates((), self._settings.reporting_currency), self._orders
+            ),
         )
 
     def touches(self) -> DataFrame:
         """Rows of gold.touches."""
-        return self._history.visits.frame(TOUCHES.short_name).select(*TOUCHES.column_names)
+        return rows_of_kind(self._history.visits, TOUCHES.short_name).select(*TOUCHES.column_names)
 
     def bot_refunds(self) -> DataFrame:
         """Rows of gold.bot_refunds."""
-        return self._history.bot_refunds.frame(GOAL).select(*BOT_REFUNDS.column_names)
+        return self._history.bot_refunds.select(*BOT_REFUNDS.column_names)
 
     def credit(self, table: Table) -> DataFrame:
         """Rows of gold.conversions, gold.attribution or gold.trails."""
-        return self._history.credit.frame(table.short_name)
+        return rows_of_kind(self._history.credit, table.short_name)
 
     def minutes(self) -> DataFrame:
         """Differences to append to gold.visitor_minutes, so that its sums match silver."""
-        groups = all_minute_changes(self._lake, self._history.visits.frame(MINUTE), self.credit(CONVERSIONS))
-        return groups.spread(self._lake.spark)
+        minutes = rows_of_kind(self._history.visits, MINUTE)
+        return all_minute_changes(self._lake, minutes, self.credit(CONVERSIONS))
 
     def put_minutes(self, rows: DataFrame) -> None:
         """Append differences to gold.visitor_minutes, and update traffic."""

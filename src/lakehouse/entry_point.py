@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lakehouse.errors import ConcurrentChangeError, MillraceError
-from lakehouse.rows.garbage import expect_many_rows
 from lakehouse.run.job_args import Parameter, Parameters, parse_parameters
 from lakehouse.settings import load_settings
 
@@ -98,7 +97,6 @@ def _importing(target: str) -> Body:
     module, _, function = target.partition(":")
 
     def body(run: "JobContext") -> None:
-        expect_many_rows()
         getattr(importlib.import_module(module), function)(run)
 
     return body

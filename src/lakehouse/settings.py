@@ -135,6 +135,9 @@ class Settings(BaseSettings):
         None, description="key that signs alerts; read from the environment only, never from bundle.yml"
     )
     max_batch_rows: int = Field(300_000, description="rows of a micro-batch, approximately, at most")
+    shuffle_partitions: int | None = Field(
+        None, gt=0, description="partitions of a shuffle; unset, as many as the Spark application has cores"
+    )
     vacuum_retention: timedelta = Field(
         timedelta(days=7),
         ge=LEAST_RETENTION,
@@ -216,9 +219,8 @@ class _BundleVariables(PydanticBaseSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         root = bundle_root()
-        if root is None:
-            return {}
-        values = variables_of(read_yaml(root / BUNDLE_FILE), self.current_state.get("target"))
+        file = None if root is None else read_yaml(root / BUNDLE_FILE)
+        values = {} if file is None else variables_of(file, self.current_state.get("target"))
         return {
             name: value
             for name, value in values.items()

@@ -10,7 +10,6 @@ from folds.records.parse_rules import load_parse_rules
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.bots import load_bot_rules
 from folds.visitors.rules import VisitorRules
-from lakehouse.contracts import TABLES
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import (
@@ -32,23 +31,23 @@ from lakehouse.run.rebuild import TableDefinition, processed_through
 from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import EPOCH
 from silver.dedup.classification import DUPLICATE, EVENT, RATE, REJECTED
-from silver.dedup.classify import classify_frame, dedup_candidates, records_of_class
+from silver.dedup.classify import classify, dedup_candidates, records_of_class
 from silver.dedup.deduplicate import mark_duplicates
-from silver.exchange_rates import all_rates
+from silver.exchange_rates import rate_changes
 from silver.parsing.record_parser import RecordParser
-from silver.people.identities_and_bots import COLUMNS, all_bots, all_identities
+from silver.people.identities_and_bots import COLUMNS, all_rows
 from silver.visits.result_fold import all_results
-from silver.visits.visitor_fold import fold_rows
+from silver.visits.visit_fold import all_visits
 
 
 def classify_history(run: JobContext, upto: datetime) -> DataFrame:
     """Classify all records up to an ingest stamp by the current rules."""
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
     parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.exchange_rates_topic)
-    candidates = parser.plan(records)
+    candidates = parser.parse(records)
     clock = F.broadcast(checkpoint(watermarks_before(run.lake.read(LEDGER))))
     copies = checkpoint(mark_duplicates(dedup_candidates(candidates)))
-    return classify_frame(candidates.join(clock, "ingested_at", "left"), copies, F.col("watermark_before"))
+    return classify(candidates.join(clock, "ingested_at", "left"), copies, F.col("watermark_before"))
 
 
 def watermarks_before(ledger: DataFrame) -> DataFrame:
@@ -90,7 +89,7 @@ def _rows_of(table: Table) -> Callable[[JobContext], DataFrame]:
 def _folded(run: JobContext, table: Table) -> DataFrame:
     """Compute all rows of a session or exposure table from the events processed so far."""
     rules = VisitorRules.of(load_rule_numbers(run.settings.conf))
-    return fold_rows(_known_events(run, table.name), table, rules, _watermark(run))
+    return all_visits(_known_events(run, table.name), table, rules, _watermark(run))
 
 
 def _search_results(run: JobContext) -> DataFrame:
@@ -120,14 +119,18 @@ def _watermark(run: JobContext) -> datetime:
     return (refined.watermark if refined else None) or EPOCH
 
 
-def _known_by(run: JobContext, table: str, compute: Callable[[DataFrame], DataFrame]) -> DataFrame:
+def _dimension(table: Table) -> Callable[[JobContext], DataFrame]:
+    return lambda run: _known_by(run, table)
+
+
+def _known_by(run: JobContext, table: Table) -> DataFrame:
     """Compute a table from the events that repair has processed; unchanged rows keep their ingest stamp."""
-    upto = processed_through(run, "repair", table)
-    events = checkpoint(_events_through(run, upto).select(*COLUMNS))
-    standing = run.lake.read(table)
-    facts = TABLES[table].deterministic_columns
-    stamps = {name: standing[name] for name in TABLES[table].column_names if name not in facts}
-    found = compute(events)
+    upto = processed_through(run, "repair", table.name)
+    events = _events_through(run, upto).select("visitor_id", *COLUMNS)
+    found = all_rows(events, table, load_bot_rules(run.settings.conf))
+    standing = run.lake.read(table.name)
+    facts = table.deterministic_columns
+    stamps = {name: standing[name] for name in table.column_names if name not in facts}
     same = [found[name].eqNullSafe(standing[name]) for name in facts]
     kept = found.join(standing, same, "left").select(*(found[name] for name in facts), *stamps.values())
     version = F.lit(rules_version(run.settings.conf))
@@ -135,20 +138,12 @@ def _known_by(run: JobContext, table: str, compute: Callable[[DataFrame], DataFr
     return kept.withColumns({name: made[name] for name in stamps})
 
 
-def _identities(run: JobContext) -> DataFrame:
-    return _known_by(run, IDENTITIES.name, all_identities)
-
-
-def _bots(run: JobContext) -> DataFrame:
-    rules = load_bot_rules(run.settings.conf)
-    return _known_by(run, BOTS.name, lambda events: all_bots(events, rules))
-
-
 def _rates(run: JobContext) -> DataFrame:
     accepted = records_of_class(
         classify_history(run, processed_through(run, "refine", EXCHANGE_RATES.name)), RATE
     )
-    return all_rates(run.spark, accepted)
+    nothing = run.lake.read(EXCHANGE_RATES.name).limit(0)
+    return rate_changes(accepted, nothing).select(*EXCHANGE_RATES.column_names)
 
 
 DEFINITIONS = {
@@ -157,8 +152,8 @@ DEFINITIONS = {
     DUPLICATE_EVENTS.name: TableDefinition(_records_of(DUPLICATE_EVENTS.name, DUPLICATE), LOCK),
     **{table.name: TableDefinition(_rows_of(table), LOCK) for table in FOLDED},
     SEARCH_RESULTS.name: TableDefinition(_search_results, LOCK),
-    IDENTITIES.name: TableDefinition(_identities, LOCK),
-    BOTS.name: TableDefinition(_bots, LOCK),
+    IDENTITIES.name: TableDefinition(_dimension(IDENTITIES), LOCK),
+    BOTS.name: TableDefinition(_dimension(BOTS), LOCK),
     EXCHANGE_RATES.name: TableDefinition(_rates, LOCK),
 }
 """Rebuild definitions by table. Each table comes after the tables that it is computed from."""

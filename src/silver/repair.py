@@ -1,31 +1,35 @@
-"""One micro-batch of the repair job: applies late events to rows that were written without them."""
+"""One micro-batch of the repair job: late events, identities and bots."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from functools import partial
 
-import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from folds.rule_numbers import load_rule_numbers
+from folds.rule_numbers import RuleNumbers, load_rule_numbers
+from folds.visitors.bots import load_bot_rules
 from folds.visitors.events import Event
+from folds.visitors.results import RESULT_ROLES
 from folds.visitors.rules import VisitorRules
-from lakehouse.contracts import TABLES
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import EVENTS, FOLDED
-from lakehouse.delta.lookup import Lookup
-from lakehouse.delta.merge import Scope
-from lakehouse.rows.driver_or_spark import Rows, Source, computed, count_rows, on_driver
-from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.delta.write_changes import extents_of, write_changes, write_kind
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.time_pruner import TimePruner, hours_between
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
-from lakehouse.run.microbatch import Batch, Outcome
-from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
-from lakehouse.timestamps import EPOCH, to_micros
+from lakehouse.run.microbatch import Batch, Outcome, stamped_within
+from lakehouse.run.rules_version import rules_version
+from lakehouse.timestamps import EPOCH
 from silver.dedup.classify import stamped_after
-from silver.people.identities_and_bots import VisitorDimensions
-from silver.visits.shown_results import late_results, write_results
-from silver.visits.visitor_fold import TableChanges, events_of, fold_changes, fold_events
-from silver.visits.visitor_history import affected_rows
+from silver.people.identities_and_bots import COLUMNS, DIMENSIONS, dimension_changes, stamps_of
+from silver.visits.shown_results import late_results
+from silver.visits.visit_fold import events_of, fold_visits
+from silver.visits.visit_history import affected_rows
+
+_READ = tuple(dict.fromkeys((*Event._fields, *COLUMNS, "is_late", "ingested_at")))
 
 
 class Repair:
@@ -37,38 +41,59 @@ class Repair:
 
     def __init__(self, run: JobContext) -> None:
         self._run = run
-        self._visitors = VisitorDimensions(run)
         tables = (*FOLDED, SEARCH_RESULTS)
         self._filled = {table.name: run.lake.high_water_mark(table.name) or EPOCH for table in tables}
 
     def __call__(self, batch: Batch) -> Outcome:
-        """Fold the late events of one micro-batch into the rows that they affect."""
-        source = Source(self._run.lake, on_driver=batch.rows < SMALL_BATCH_ROWS)
-        stamps = TimePruner([(to_micros(batch.after) + 1, to_micros(batch.upto))])
-        wanted = Lookup((*Event._fields, "ingested_at"), stamps, "ingested_at", flag="is_late")
-        late = computed(events_of(source.look_up(EVENTS.name, wanted)), wanted.columns)
-        new = on_driver(stamped_after(late, min(self._filled.values())))
-        tasks: list[Callable[[], None]] = [partial(self._visitors, batch)]
-        if new.num_rows:
-            tasks.insert(0, partial(self._fold, source, late, new, batch))
+        """Fold the events of one micro-batch into the rows that they affect."""
+        events = self._run.lake.read(EVENTS.name).where(stamped_within(batch.after, batch.upto))
+        events = checkpoint(events.select(*_READ))
+        at = F.unix_micros("event_time")
+        of_result = F.when(F.col("is_late") & F.col("role").isin(*RESULT_ROLES), at)
+        found = events.agg(
+            F.count_if("is_late").alias("late"),
+            hours_between(at, at).alias("hours"),
+            hours_between(of_result, of_result).alias("of_results"),
+        ).collect()[0]
+        tasks: list[Callable[[], None]] = [partial(self._write_dimensions, events, found.hours, batch)]
+        if found.late:
+            late = events.where("is_late")
+            tasks.insert(0, partial(self._write_visits, late, batch))
+            tasks.append(partial(self._write_results, late, found.of_results, batch))
         run_concurrently(tasks)
-        rows = count_rows(late)
-        return Outcome(output_rows=rows, late=rows, watermark=batch.upstream_watermark)
+        return Outcome(output_rows=found.late, late=found.late, watermark=batch.upstream_watermark)
 
-    def _fold(self, source: Source, late: Rows, new: pa.Table, batch: Batch) -> None:
-        refined = Ledger(self._run.lake).last("refine")  # may be ahead of this batch
-        watermark = (refined.watermark if refined else None) or EPOCH
-        numbers = load_rule_numbers(self._run.settings.conf)
-        history = affected_rows(source, new, numbers)
-        events = stamped_after(late, min(self._filled.values()))
-        rules = VisitorRules.of(numbers)
-        changes = fold_changes(fold_events(events, history, rules, watermark, self._filled))
-        writes = [partial(self._apply, name, each, batch) for name, each in changes.items()]
+    def _write_visits(self, late: DataFrame, batch: Batch) -> None:
+        lake, filled = self._run.lake, {table.name: self._filled[table.name] for table in FOLDED}
+        events = stamped_after(events_of(late), min(filled.values()))
+        history = affected_rows(lake, events, self._numbers())
+        rules = VisitorRules.of(self._numbers())
+        changes = checkpoint(fold_visits(events, history, rules, self._watermark(), filled))
+        extents = extents_of(changes, FOLDED)
+        run_concurrently([partial(write_kind, lake, each, changes, extents, batch.upto) for each in FOLDED])
+
+    def _write_results(self, late: DataFrame, hours: list[list[int]], batch: Batch) -> None:
+        rule = VisitorRules.of(self._numbers()).searches
+        near = TimePruner.of_hours(hours, timedelta(microseconds=rule.span))
         unwritten = stamped_after(late, self._filled[SEARCH_RESULTS.name])
-        results = late_results(source, unwritten, rules.searches, watermark)
-        run_concurrently([*writes, partial(write_results, source, results, batch.upto)])
+        changes = late_results(self._run.lake, unwritten, near, rule, self._watermark())
+        write_changes(self._run.lake, SEARCH_RESULTS, checkpoint(changes), batch.upto)
 
-    def _apply(self, table: str, changes: TableChanges, batch: Batch) -> None:
-        time = TABLES[table].event_time
-        scope = Scope(time=time, low=to_micros(changes.low), high=to_micros(changes.high))
-        self._run.lake.merge_changes(table, changes.rows, batch.upto, scope)
+    def _write_dimensions(self, events: DataFrame, hours: list[list[int]], batch: Batch) -> None:
+        lake, conf = self._run.lake, self._run.settings.conf
+        rules = load_bot_rules(conf)
+        near = TimePruner.of_hours(hours, timedelta(microseconds=rules.span))
+        stamps = stamps_of(batch.upto, rules_version(conf))
+        changes = checkpoint(dimension_changes(lake, events, near, rules, stamps))
+        extents = extents_of(changes, DIMENSIONS)
+        run_concurrently(
+            [partial(write_kind, lake, each, changes, extents, batch.upto) for each in DIMENSIONS]
+        )
+
+    def _watermark(self) -> datetime:
+        """Refine's current watermark, which may be ahead of this batch."""
+        refined = Ledger(self._run.lake).last("refine")
+        return (refined.watermark if refined else None) or EPOCH
+
+    def _numbers(self) -> RuleNumbers:
+        return load_rule_numbers(self._run.settings.conf)

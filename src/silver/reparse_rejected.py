@@ -16,7 +16,7 @@ def reparse_rejected(run: JobContext) -> None:
     refused = run.lake.read(REJECTED_EVENTS.name).select(*PLACE, F.col("reason").alias("was"))
     records = run.lake.read(KAFKA_RECORDS.name).join(refused.select(*PLACE), list(PLACE), "left_semi")
     parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.exchange_rates_topic)
-    now = parser.plan(records).select(*PLACE, "reason")
+    now = parser.parse(records).select(*PLACE, "reason")
     either = (
         refused.join(now, list(PLACE), "left")
         .groupBy("was")

@@ -19,6 +19,8 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 
+pytestmark = pytest.mark.long
+
 
 def rebuild(spark: SparkSession, settings: Settings, tables: Sequence[str]) -> None:
     job = rebuild_job(DEFINITIONS, tables)

@@ -10,12 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from kit import delta_writer
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import TOUCHES
 from lakehouse.contracts.table import DELETED
-from lakehouse.delta.local_tables import LocalTables
 from lakehouse.delta.log_files import latest_version
-from lakehouse.delta.merge import Scope
 
 NAME = TOUCHES.name
 _NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
@@ -41,8 +40,8 @@ class LiveTable:
 
     def __init__(self, home: Path, rows: int = 0, seed: int = 1, recent: int = 10_000) -> None:
         self.folder = home.joinpath("warehouse", *NAME.split("."))
-        self._tables = LocalTables(home / "warehouse")
-        self._tables.ensure(TOUCHES, {})
+        self._warehouse = home / "warehouse"
+        delta_writer.create_table(self._warehouse, TOUCHES)
         self._recent = recent
         self._random = random.Random(seed)
         self._count = 0
@@ -108,7 +107,7 @@ class LiveTable:
         rows = pa.Table.from_pylist(written, schema)
         place = schema.get_field_index("touched_at")
         rows = rows.set_column(place, "touched_at", rows["touched_at"].cast(pa.int64()))
-        self._tables.merge(TOUCHES, rows, Scope(), {})
+        delta_writer.merge(self._warehouse, TOUCHES, rows, {})
         for touch_id, row in changed.items():
             self._digest -= row_number(before[touch_id]) if before[touch_id] else 0
             self._digest += row_number(row) if row else 0

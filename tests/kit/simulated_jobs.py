@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kit import delta_writer
 from kit.oracle import Oracle
 from kit.oracle_wire import MINUTE, Fields, micros
 from kit.pipeline import expected_rows
@@ -17,8 +18,6 @@ from kit.undoing import History, State
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import DELETED
-from lakehouse.delta.local_tables import LocalTables
-from lakehouse.delta.merge import Scope
 
 FOLDED = ("silver.sessions", "silver.impressions", "silver.searches", "silver.search_results")
 CREDIT = ("gold.touches", "gold.conversions", "gold.attribution", "gold.trails")
@@ -40,7 +39,6 @@ class SimulatedJobs:
 
     def __init__(self, home: Path, commits: Sequence[Sequence[Record]]) -> None:
         self.warehouse = home / "warehouse"
-        self._tables = LocalTables(self.warehouse)
         self._commits = _stored(commits)
         self._late: set[str] = set()
         self.states: dict[tuple[str, int], State] = {}
@@ -48,7 +46,7 @@ class SimulatedJobs:
         self._minutes: Counter[tuple[Any, ...]] = Counter()
         self._sequence = 0
         for name in ("silver.events", "ops.ledger", "silver.exchange_rates", _MINUTES, "silver.identities"):
-            self._tables.ensure(TABLES[name], {})
+            delta_writer.create_table(self.warehouse, TABLES[name])
         self._run()
 
     @property
@@ -110,7 +108,7 @@ class SimulatedJobs:
     ) -> None:
         """Merge the rows that differ from the current rows of a table."""
         table, known = TABLES[name], self._rows.setdefault(name, {})
-        self._tables.ensure(table, {})
+        delta_writer.create_table(self.warehouse, table)
         columns = [each for each in table.column_names if each != "ingested_at"]
         now = {repr([row.get(key) for key in table.key]): row for row in rows}
         changed = [
@@ -124,9 +122,8 @@ class SimulatedJobs:
             lists = [{each: row.get(each) for each in schema.names} for row in (*changed, *gone)]
             flags = pa.array([False] * len(changed) + [True] * len(gone), pa.bool_())
             data = pa.Table.from_pylist(lists, schema).append_column(DELETED, flags)
-            self._tables.merge(table, data, Scope(), {"job": job, "upto": state.on_time, **more})
-            version = self._tables._log(table).table.version()
-            self.states[name, version] = state
+            metadata = {"job": job, "upto": state.on_time, **more}
+            self.states[name, delta_writer.merge(self.warehouse, table, data, metadata)] = state
         self._rows[name] = {**{key: known[key] for key in known.keys() & now.keys()}, **now}
 
     def _append_events(self, events: Iterable[Fields], late: set[str], stamp: int) -> None:
@@ -184,7 +181,8 @@ class SimulatedJobs:
         schema = arrow_schema(TABLES[name])
         lists = [{each: row.get(each) for each in schema.names} for row in rows]
         if lists:
-            self._tables.append(TABLES[name], pa.Table.from_pylist(lists, schema), metadata)
+            rows_of_table = pa.Table.from_pylist(lists, schema)
+            delta_writer.append(self.warehouse, TABLES[name], rows_of_table, metadata)
 
 
 def _same(rate: Fields, row: Fields) -> bool:

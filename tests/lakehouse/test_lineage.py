@@ -12,7 +12,6 @@ from gold.gate.gate_view import _SILVER
 from kit.home import JOBS
 from lakehouse.contracts import TABLES, Table
 from lakehouse.contracts.lineage import downstream_of, tables_of, upstream_jobs
-from lakehouse.rows.sql import _DuckDB
 from lakehouse.run.rebuild import stale_after
 from millrace.operations.rebuild import definitions
 from silver import refine_job, repair_job
@@ -41,7 +40,7 @@ def test_tables_are_rebuilt_after_their_inputs() -> None:
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_daily_query_reads_inputs_of_its_contract(name: str) -> None:
-    query, inputs = QUERIES[name](_DuckDB()), _inputs(("Order Completed",))
+    query, inputs = QUERIES[name], _inputs(("Order Completed",))
     read = {each.table.name for alias, each in inputs.items() if f"{{{alias}}}" in query}
     assert read == set(TABLES[name].inputs) - {"silver.bots"}
 

@@ -69,7 +69,7 @@ def applications(
 
     monkeypatch.setattr("lakehouse.run.job_session.get_or_start_session", session_of)
     monkeypatch.setattr("lakehouse.entry_point._PAUSE_SECONDS", 0)
-    monkeypatch.setattr("lakehouse.delta.table_locks._LOCKS", UnsharedLocks())
+    monkeypatch.setattr("lakehouse.delta.exclusive._LOCKS", UnsharedLocks())
     made = Applications(spark, empty_home(spark, tmp_path))
     yield made
     empty_home(spark, tmp_path)

@@ -12,8 +12,10 @@ from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import NOON, Bronze, heartbeat, instant, message, record
 from kit.spark import empty_home
 from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.write_changes import Extent, extents_of
 from silver import refine
-from silver.visits.visitor_fold import fold_changes
+
+pytestmark = pytest.mark.long
 
 MINUTE = timedelta(minutes=1)
 SEEN = "Promotion Viewed"
@@ -24,12 +26,12 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
     """For each batch of refine, the number of changed rows by table."""
     found: list[dict[str, int]] = []
 
-    def fold(folded: Any) -> Any:
-        changes = fold_changes(folded)
-        found.append({table: each.count for table, each in changes.items()})
-        return changes
+    def counted(changes: Any, tables: Any) -> dict[str, Extent]:
+        extents = extents_of(changes, tables)
+        found.append({table: each.rows for table, each in extents.items() if each.rows})
+        return extents
 
-    monkeypatch.setattr(refine, "fold_changes", fold)
+    monkeypatch.setattr(refine, "extents_of", counted)
     return found
 
 

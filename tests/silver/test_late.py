@@ -12,6 +12,8 @@ from kit.spark import empty_home
 from kit.transcripts import Case, by_clock, clock, read_cases
 from lakehouse.contracts import TABLES
 
+pytestmark = pytest.mark.long
+
 CASES = read_cases(Path(__file__).with_name("late.yml"))
 Tables = dict[str, list[dict[str, Any]]]
 

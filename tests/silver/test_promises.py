@@ -1,4 +1,4 @@
-"""Producer promises through refine: the same on the driver, in Spark and in other micro-batches."""
+"""Producer promises through refine: the same in other micro-batches."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -13,8 +13,6 @@ from kit.oracle_wire import micros
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, heartbeat, instant, message, promise, record
 from kit.spark import empty_home
-from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
-from silver import refine
 from silver.dedup.classify import Counts
 from silver.watermark import Progress, advance
 
@@ -92,15 +90,8 @@ def as_json(live: dict[str, datetime] | None) -> str | None:
     return f"{{{listed}}}" if live else None
 
 
-IN_SPARK = pytest.param(0, id="in Spark", marks=pytest.mark.long)
-ON_DRIVER = pytest.param(SMALL_BATCH_ROWS, id="on the driver")
-
-
-@pytest.mark.parametrize("small_batch_rows", [IN_SPARK, ON_DRIVER])
-def test_promises_set_watermark_after_each_commit(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_batch_rows: int
-) -> None:
-    monkeypatch.setattr(refine, "SMALL_BATCH_ROWS", small_batch_rows)
+@pytest.mark.long
+def test_promises_set_watermark_after_each_commit(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path, max_batch_rows=1)
     bronze = Bronze(spark, settings)
     for records, reached, _ in COMMITS:
@@ -119,23 +110,11 @@ def test_promises_set_watermark_after_each_commit(
 ONE, THREE = (7,), (2, 4, 7)
 
 
-@pytest.mark.parametrize(
-    ("small_batch_rows", "ends"),
-    [
-        pytest.param(0, ONE, id="one batch in Spark", marks=pytest.mark.long),
-        pytest.param(0, THREE, id="three batches in Spark", marks=pytest.mark.long),
-        pytest.param(SMALL_BATCH_ROWS, ONE, id="one batch on the driver"),
-        pytest.param(SMALL_BATCH_ROWS, THREE, id="three batches on the driver"),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("ends", [ONE, THREE])
 def test_promised_watermark_is_independent_of_micro_batches(
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    small_batch_rows: int,
-    ends: tuple[int, ...],
+    spark: SparkSession, tmp_path: Path, ends: tuple[int, ...]
 ) -> None:
-    monkeypatch.setattr(refine, "SMALL_BATCH_ROWS", small_batch_rows)
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     for number, (records, _, _) in enumerate(COMMITS, 1):
@@ -150,7 +129,7 @@ def test_promised_watermark_is_independent_of_micro_batches(
 
 
 def test_batch_without_promise_advances_watermark_without_reading_rows() -> None:
-    counts = Counts(Counter(), read=1, refused=0, late=0, latest=minute(30), promises=0)
+    counts = Counts(Counter(), read=1, refused=0, late=0, latest=minute(30), promises=0, hours=())
     rows: Any = None
     assert advance(Progress(None, None), rows, counts, 10 * MINUTE) == Progress(minute(20), None)
     live = Progress(minute(5), as_json({"app": minute(6)}))

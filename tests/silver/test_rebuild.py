@@ -30,6 +30,8 @@ from silver.rebuild_definitions import DEFINITIONS
 from silver.repair import Repair
 from silver.repair_job import repair
 
+pytestmark = pytest.mark.long
+
 MINUTE = timedelta(minutes=1)
 SILVER = tuple(DEFINITIONS)
 PAID = "https://shop.example/?utm_source=zebra&utm_medium=stripes"

@@ -25,19 +25,20 @@ from kit.records import Bronze, Stored, in_bronze
 from kit.spark import empty_home
 from kit.stored_records import stored_records
 from kit.topics import open_topic
-from lakehouse.contracts.silver import FOLDED
+from lakehouse.contracts.silver import BOTS, EXCHANGE_RATES, FOLDED, IDENTITIES
+from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 from lakehouse.timestamps import as_utc
 from silver.dedup.classification import DUPLICATE, EVENT, RATE, REJECTED
-from silver.dedup.classify import classify_frame, dedup_candidates, records_of_class
+from silver.dedup.classify import classify, dedup_candidates, records_of_class
 from silver.dedup.deduplicate import mark_duplicates
-from silver.exchange_rates import all_rates
+from silver.exchange_rates import rate_changes
 from silver.parsing.record_parser import RecordParser
-from silver.people.identities_and_bots import all_bots, all_identities
+from silver.people.identities_and_bots import COLUMNS, all_rows
 from silver.visits.result_fold import all_results
-from silver.visits.visitor_fold import fold_rows
+from silver.visits.visit_fold import all_visits
 
 
 @contextmanager
@@ -51,21 +52,24 @@ def described_failure(deliveries: list[Delivery]) -> Any:
 
 def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
     """Silver computed from all records at once, by its own functions."""
-    candidates = RecordParser(load_parse_rules(settings.conf), settings.exchange_rates_topic).read(records)
+    parser = RecordParser(load_parse_rules(settings.conf), settings.exchange_rates_topic)
+    candidates = checkpoint(parser.parse(records))
     copies = checkpoint(mark_duplicates(dedup_candidates(candidates)))
-    classified = checkpoint(classify_frame(candidates, copies, F.lit(None).cast("timestamp")))
+    classified = checkpoint(classify(candidates, copies, F.lit(None).cast("timestamp")))
     events = records_of_class(classified, EVENT)
     watermark = as_utc(events.agg(F.max("event_time")).collect()[0][0]) - settings.watermark_delay
     rules = VisitorRules.of(load_rule_numbers(settings.conf))
+    bots, theirs = load_bot_rules(settings.conf), events.select("visitor_id", *COLUMNS)
+    no_rates = Lakehouse(records.sparkSession, settings, "test").read(EXCHANGE_RATES.name).limit(0)
     return {
         "silver.events": events,
         "silver.rejected_events": records_of_class(classified, REJECTED),
         "silver.duplicate_events": records_of_class(classified, DUPLICATE),
-        **{table.name: fold_rows(events, table, rules, watermark) for table in FOLDED},
+        **{table.name: all_visits(events, table, rules, watermark) for table in FOLDED},
         "silver.search_results": all_results(events, rules.searches, watermark),
-        "silver.identities": all_identities(events),
-        "silver.bots": all_bots(events, load_bot_rules(settings.conf)),
-        "silver.exchange_rates": all_rates(records.sparkSession, records_of_class(classified, RATE)),
+        "silver.identities": all_rows(theirs, IDENTITIES, bots),
+        "silver.bots": all_rows(theirs, BOTS, bots),
+        "silver.exchange_rates": rate_changes(records_of_class(classified, RATE), no_rates),
     }
 
 
@@ -117,6 +121,7 @@ def check_through_kafka(spark: SparkSession, home: Home, stories: int, batches: 
     assert len(stored_records(settings)) == len(deliveries)
 
 
+@pytest.mark.long
 def test_stories_through_kafka_match_oracle(spark: SparkSession, new_home: Callable[..., Home]) -> None:
     check_through_kafka(spark, new_home(), stories=10, batches=2, number=50)
 

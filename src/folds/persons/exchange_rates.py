@@ -43,6 +43,10 @@ class ExchangeRates:
             self._rates[rate.currency].append(rate)
         self._starts = {code: [rate.valid_from for rate in rates] for code, rates in self._rates.items()}
 
+    def with_rates(self, rates: Iterable[Rate]) -> "ExchangeRates":
+        """Other rates to the same reporting currency."""
+        return ExchangeRates(rates, self._own)
+
     def rate_at(self, currency: str | None, at: int) -> Rate | None:
         """Find the rate of a currency, in any case, at a time in microseconds."""
         code = (currency or "").upper()

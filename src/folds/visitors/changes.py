@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from folds.visitors.events import Event
@@ -14,9 +15,10 @@ Row = TypeVar("Row", Session, Impression, Search)
 
 
 class Changes(NamedTuple):
-    """Rows to upsert by key, and rows to delete."""
+    """Rows to insert, rows that replace one with the same key, and rows to delete."""
 
-    upserts: VisitorRows
+    inserts: VisitorRows
+    updates: VisitorRows
     deletes: VisitorRows
 
 
@@ -80,18 +82,22 @@ class VisitorStory:
             _differences(self.impressions, done.impressions, growing.impressions, lambda row: row.event_id),
             _differences(self.searches, done.searches, growing.searches, lambda row: row.event_id),
         )
-        upserts, deletes = zip(*by_table, strict=True)
-        return Changes(VisitorRows(*upserts), VisitorRows(*deletes))
+        return Changes(*(VisitorRows(*rows) for rows in zip(*by_table, strict=True)))
 
 
 def _differences(
     known: dict[str, Row], done: Iterable[Row], growing: Iterable[Row], key: Callable[[Row], str]
-) -> tuple[list[Row], list[Row]]:
-    """Find upserts and deletes; finished and deleted rows are removed from `known`."""
-    changed = [row for row in done if known.pop(key(row), None) != row]
+) -> tuple[list[Row], list[Row], list[Row]]:
+    """Find inserts, updates and deletes; finished and deleted rows are removed from `known`."""
+    inserts: list[Row] = []
+    updates: list[Row] = []
+    for row in done:
+        before = known.pop(key(row), None)
+        if before != row:
+            (inserts if before is None else updates).append(row)
     kept = {key(row) for row in growing}
-    gone = [known.pop(each) for each in list(known) if each not in kept]
-    return changed, gone
+    deletes = [known.pop(each) for each in list(known) if each not in kept]
+    return inserts, updates, deletes
 
 
 def _split(rows: VisitorRows, time: int, rules: VisitorRules) -> tuple[VisitorRows, VisitorRows]:
@@ -115,12 +121,9 @@ def _part(rows: Iterable[Row], is_done: Callable[[Row], bool]) -> tuple[list[Row
 
 def all_changes(changes: Sequence[Changes]) -> Changes:
     """Combine the changes of several visitors."""
-    return Changes(_chain([each.upserts for each in changes]), _chain([each.deletes for each in changes]))
+    return Changes(*map(_chain, zip(*changes, strict=True))) if changes else Changes(*[VisitorRows()] * 3)
 
 
-def _chain(parts: Sequence[VisitorRows]) -> VisitorRows:
-    return VisitorRows(
-        [row for part in parts for row in part.sessions],
-        [row for part in parts for row in part.impressions],
-        [row for part in parts for row in part.searches],
-    )
+def _chain(parts: Iterable[VisitorRows]) -> VisitorRows:
+    sessions, impressions, searches = zip(*parts, strict=True)
+    return VisitorRows(*(list(chain.from_iterable(rows)) for rows in (sessions, impressions, searches)))

@@ -1,28 +1,25 @@
 """Affected conversions: those that a micro-batch may change."""
 
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 
-import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from folds.persons.conversions import to_goal
-from folds.persons.exchange_rates import Rate
-from folds.persons.records import ConversionRow, Goal, Visit
+from folds.persons.records import Goal
 from folds.persons.refunds import OrderRules
 from gold.credit.area import Area
-from gold.credit.bot_refunds import find_bot_refunds
+from gold.credit.bot_refunds import find_bot_refunds, of_nobody
 from gold.credit.dimensions import Dimensions
 from lakehouse.contracts.gold import CONVERSIONS
-from lakehouse.contracts.table import DELETED
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.lookup import Lookup
-from lakehouse.rows.arrow_frames import rows_of
-from lakehouse.rows.arrow_times import in_micros
-from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.semi_join import semi_join, within_spans, without
+from lakehouse.rows.time_pruner import TimePruner, hours_between
 
-_VISIT = CONVERSIONS.column_names.index("visit")
+_OF_ORDER = ("value", "currency")
+"""Columns of a published row that follow from the order if `is_of_order`."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +27,15 @@ class AffectedConversions:
     """Conversions to recompute.
 
     Args:
-        before: their published rows.
-        goals: goals to recompute them from: goal events in the area, and published rows. All have a
-            person_id, except refunds and cancellations of bots.
+        before: their published rows. Checkpointed.
+        goals: columns of `Goal`, to recompute them from: goal events in the area, and published rows. All
+            have a person_id, except refunds and cancellations of bots. Checkpointed.
         bot_refunds: those of the goals that have to be added to gold.bot_refunds.
     """
 
-    before: list[ConversionRow]
-    goals: list[Goal]
-    bot_refunds: list[Goal]
+    before: DataFrame
+    goals: DataFrame
+    bot_refunds: DataFrame
 
 
 @dataclass(frozen=True)
@@ -47,18 +44,20 @@ class Changes:
 
     Args:
         area: time spans of visitors that the micro-batch may change.
-        goals: goal events in the area.
-        bot_refunds: refunds and cancellations that bots sent in the micro-batch.
-        touched: visitor_id -> times of touches that were inserted, changed or deleted.
+        goals: goal events in the area: columns of `Goal` without person_id and is_published.
+        bot_refunds: refunds and cancellations that bots sent in the micro-batch; columns of `Goal`.
+        touched: visitor_id and touched_at of touches that were inserted, changed or deleted.
+        touched_near: contains the conversions that these touches may have led to.
         dimensions: the dimensions of the micro-batch.
         look_back: maximum time from a touch to a conversion that it earns credit for, in microseconds.
         orders: which goals reverse an order.
     """
 
     area: Area
-    goals: Sequence[Goal]
-    bot_refunds: Sequence[Goal]
-    touched: dict[str, list[int]]
+    goals: DataFrame
+    bot_refunds: DataFrame
+    touched: DataFrame
+    touched_near: TimePruner
     dimensions: Dimensions
     look_back: int
     orders: OrderRules
@@ -75,121 +74,87 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
         lake: the tables, with gold.conversions not updated yet.
         changes: the changes of the micro-batch.
     """
-    dimensions = changes.dimensions
-    visitors = {goal.visitor_id for goal in changes.goals} | changes.touched.keys()
-    persons = dimensions.persons_of(visitors)
-    found = {row.conversion_id: row for row in _directly_affected(lake, changes, persons)}
-    rows: list[Goal | ConversionRow] = [*changes.goals, *changes.bot_refunds, *found.values()]
-    orders = {row.order_id for row in rows if row.order_id is not None}
-    found |= {row.conversion_id: row for row in _of_orders(lake, orders, found.keys())}
-    people = [row for row in found.values() if row.visitor_id not in dimensions.bots]
-    persons |= dimensions.persons_of({row.visitor_id for row in people} - persons.keys())
-    goals = [*changes.goals, *map(to_goal, people)]
-    named = [goal._replace(person_id=persons[goal.visitor_id]) for goal in goals]
-    stored, new = _bot_refunds(lake, changes, orders, list(found.values()))
-    return AffectedConversions(list(found.values()), [*named, *stored, *new], new)
+    direct = checkpoint(_union(_directly_affected(lake, changes)).dropDuplicates(["conversion_id"]))
+    named = (changes.goals, changes.bot_refunds, direct)
+    with_order = _union(rows.select("order_id") for rows in named).where("order_id IS NOT NULL")
+    orders = checkpoint(with_order.distinct())
+    before = checkpoint(direct.unionByName(_of_orders(lake, orders, direct)))
+    bots = checkpoint(changes.dimensions.bots_among(before))
+    stored = find_bot_refunds(lake, orders)
+    found = of_nobody(_reversals(semi_join(before, bots, "visitor_id"), changes.orders))
+    sent = found.unionByName(changes.bot_refunds)
+    new = checkpoint(without(sent, stored, "event_id").dropDuplicates(["event_id"]))
+    goals = _goals_of_people(without(before, bots, "visitor_id"), changes)
+    return AffectedConversions(before, checkpoint(_union((goals, stored, new))), new)
 
 
-def find_conversions(
-    lake: Lakehouse, near: TimePruner | None = None, key: tuple[str, Collection[str]] | None = None
-) -> list[ConversionRow]:
-    """Published conversions by time and key; see `Lookup`."""
-    wanted = Lookup(CONVERSIONS.column_names, near, "converted_at", key=key)
-    return _rows(lake.find(CONVERSIONS.name, wanted))
+def find_conversions(lake: Lakehouse, near: TimePruner, keys: DataFrame, column: str) -> DataFrame:
+    """Published conversions by time and a key."""
+    rows = lake.read(CONVERSIONS.name).where(near.contains("converted_at"))
+    return semi_join(rows, keys, column)
 
 
-def changed_conversions(changes: pa.Table) -> list[tuple[ConversionRow, bool]]:
-    """Changes of gold.conversions on the driver, each with whether the row is deleted."""
-    table = in_micros(changes)
-    return list(zip(_rows(table), table[DELETED].to_pylist(), strict=True))
+def _directly_affected(lake: Lakehouse, changes: Changes) -> Iterable[DataFrame]:
+    area, dimensions, conversions = changes.area, changes.dimensions, lake.read(CONVERSIONS.name)
+    near = conversions.where(area.pruner.contains("converted_at"))
+    yield within_spans(near, area.spans, "visitor_id", "converted_at")
+    low = F.unix_micros("touched_at")
+    touched = dimensions.persons_of(changes.touched.select("visitor_id").distinct())
+    reach = changes.touched.join(F.broadcast(touched), "visitor_id").select(
+        "person_id", low.alias("low"), (low + changes.look_back + 1).alias("high")
+    )
+    led = conversions.where(changes.touched_near.contains("converted_at"))
+    yield within_spans(led, reach, "person_id", "converted_at")
+    if dimensions.has_renamed:
+        renamed = dimensions.renamed
+        ever = F.explode(F.concat("user_ids", F.array("visitor_id")))
+        yield semi_join(conversions, renamed, "visitor_id")
+        yield semi_join(conversions, renamed.select(ever.alias("person_id")).distinct(), "person_id")
+    if dimensions.has_new_bots:
+        yield semi_join(conversions, dimensions.new_bots, "visitor_id")
+    if dimensions.has_new_rates:
+        yield _rated_by(conversions, dimensions.rates.where(dimensions.new_rates))
 
 
-def _rows(table: pa.Table) -> list[ConversionRow]:
-    columns = [table[name].to_pylist() for name in CONVERSIONS.column_names]
-    columns[_VISIT] = [None if visit is None else Visit(**visit) for visit in columns[_VISIT]]
-    return [ConversionRow(*row) for row in zip(*columns, strict=True)]
-
-
-def _bot_refunds(
-    lake: Lakehouse, changes: Changes, orders: Collection[str], found: Sequence[ConversionRow]
-) -> tuple[list[Goal], list[Goal]]:
-    """Refunds and cancellations of bots: those in gold.bot_refunds, and those to add to it."""
-    bots = changes.dimensions.bots
-    rows = [row for row in found if row.visitor_id in bots and row.order_id is not None]
-    reversing = [row for row in rows if changes.orders.order_goal(row.goal)]
-    nobody = (to_goal(row)._replace(person_id=None, visit=None, is_published=False) for row in reversing)
-    stored = find_bot_refunds(lake, orders) if bots else []
-    known = {goal.event_id for goal in stored}
-    new = {goal.event_id: goal for goal in (*nobody, *changes.bot_refunds) if goal.event_id not in known}
-    return stored, list(new.values())
-
-
-def _directly_affected(lake: Lakehouse, changes: Changes, persons: dict[str, str]) -> list[ConversionRow]:
-    area, dimensions = changes.area, changes.dimensions
-    touched = _times_by_person(changes.touched, persons)
-    near = find_conversions(lake, area.pruner, ("visitor_id", area.spans)) if area.spans else []
-    found = [row for row in near if area.contains(row.visitor_id, row.converted_at)]
-    if touched:
-        spans = ((at, at + changes.look_back) for times in touched.values() for at in times)
-        found += [
-            row
-            for row in find_conversions(lake, TimePruner.of_spans(spans), ("person_id", touched))
-            if _is_led_to(row.converted_at, touched.get(row.person_id, ()), changes.look_back)
-        ]
-    if dimensions.renamed:
-        ever = {user for users in dimensions.renamed.values() for user in users}
-        found += find_conversions(lake, key=("visitor_id", dimensions.renamed))
-        found += find_conversions(lake, key=("person_id", ever | dimensions.renamed.keys()))
-    if dimensions.new_bots:
-        found += find_conversions(lake, key=("visitor_id", dimensions.new_bots))
-    if dimensions.new_rates:
-        found += _rated_by(lake, dimensions.new_rates)
-    return found
-
-
-def _times_by_person(touched: dict[str, list[int]], persons: dict[str, str]) -> dict[str, list[int]]:
-    times: dict[str, list[int]] = defaultdict(list)
-    for visitor, theirs in touched.items():
-        times[persons[visitor]] += theirs
-    return {person: sorted(theirs) for person, theirs in times.items()}
-
-
-def _is_led_to(converted_at: int, touched: Sequence[int], look_back: int) -> bool:
-    """Whether one of the sorted times is in a conversion's look-back."""
-    first = bisect_left(touched, converted_at - look_back)
-    return first < len(touched) and touched[first] <= converted_at
-
-
-def _of_orders(lake: Lakehouse, orders: Collection[str], known: Collection[str]) -> list[ConversionRow]:
+def _of_orders(lake: Lakehouse, orders: DataFrame, known: DataFrame) -> DataFrame:
     """Conversions that share an order, except the known ones.
 
-    The lookup by order scans the whole table, so it reads only two columns. Rows are then read by id.
+    All orders ever are searched, by two columns alone. Rows are then read by the times of the matches.
     """
-    if not orders:
-        return []
-    columns = ("conversion_id", "converted_at")
-    shared = lake.find(CONVERSIONS.name, Lookup(columns, key=("order_id", orders)))
-    missing = {name: at for name, at in rows_of(shared, columns) if name not in known}
-    if not missing:
-        return []
-    then = TimePruner.of_spans((at, at) for at in missing.values())
-    return find_conversions(lake, then, ("conversion_id", missing))
+    conversions = lake.read(CONVERSIONS.name)
+    shared = semi_join(conversions.select("order_id", "converted_at"), orders, "order_id")
+    at = F.unix_micros("converted_at")
+    near = TimePruner.of_hours(shared.agg(hours_between(at, at)).collect()[0][0])
+    rows = semi_join(conversions.where(near.contains("converted_at")), orders, "order_id")
+    return without(rows, known, "conversion_id")
 
 
-def _rated_by(lake: Lakehouse, rates: Sequence[Rate]) -> list[ConversionRow]:
+def _rated_by(conversions: DataFrame, rates: DataFrame) -> DataFrame:
     """Conversions that one of the rates applies to."""
-    columns = ("conversion_id", "converted_at", "currency")
-    rows = lake.find(CONVERSIONS.name, Lookup(columns))
-    valid = {
-        conversion: at
-        for conversion, at, currency in rows_of(rows.filter(rows["currency"].is_valid()), columns)
-        if any(_is_valid(rate, currency.upper(), at) for rate in rates)
-    }
-    then = TimePruner.of_spans((at, at) for at in valid.values())
-    return find_conversions(lake, then, ("conversion_id", valid))
+    new = F.broadcast(rates.select(F.col("currency").alias("_currency"), "valid_from", "valid_to"))
+    at, until = F.col("converted_at"), F.col("valid_to")
+    is_valid = (F.col("valid_from") <= at) & (until.isNull() | (at < until))
+    return conversions.join(new, (F.upper("currency") == F.col("_currency")) & is_valid, "left_semi")
 
 
-def _is_valid(rate: Rate, currency: str, at: int) -> bool:
-    return (
-        rate.currency == currency and rate.valid_from <= at and (rate.valid_to is None or at < rate.valid_to)
-    )
+def _reversals(rows: DataFrame, orders: OrderRules) -> DataFrame:
+    """Goals of refunds and cancellations among published rows."""
+    return _to_goals(rows.where(F.col("goal").isin(*orders.reversals) & F.col("order_id").isNotNull()))
+
+
+def _to_goals(rows: DataFrame) -> DataFrame:
+    """Published rows as goals, without a value that was derived from the order; see `to_goal`."""
+    own = {name: F.when(~F.col("is_of_order"), F.col(name)) for name in _OF_ORDER}
+    return rows.withColumns({**own, "is_published": F.lit(True)}).select(*Goal._fields)
+
+
+def _goals_of_people(before: DataFrame, changes: Changes) -> DataFrame:
+    """Goal events of the area and published rows, each with its current person."""
+    new = changes.goals.withColumns({"is_published": F.lit(False), "person_id": F.lit(None).cast("string")})
+    goals = new.select(*Goal._fields).unionByName(_to_goals(before)).drop("person_id")
+    persons = changes.dimensions.persons_of(goals.select("visitor_id").distinct())
+    return goals.join(F.broadcast(persons), "visitor_id").select(*Goal._fields)
+
+
+def _union(frames: Iterable[DataFrame]) -> DataFrame:
+    return reduce(DataFrame.unionByName, frames)

@@ -1,145 +1,172 @@
 """The area of a micro-batch: time spans of visitors that its events may change, and their sessions."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
+from folds.visitors.sessions import Session
 from folds.visitors.spans import Span, is_within, spans_of_all
 from folds.visitors.view_spans import Landing, spans_before, visits_after
 from gold.credit.dimensions import Dimensions
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.lookup import Lookup
-from lakehouse.rows.arrow_frames import rows_of
-from lakehouse.rows.driver_or_spark import KEY, local_rows
-from lakehouse.rows.time_pruner import MINUTE, TimePruner
-from lakehouse.run.microbatch import Batch
-from lakehouse.timestamps import span_micros, to_micros
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, rows_of_kind, with_key
+from lakehouse.rows.semi_join import semi_join, without
+from lakehouse.rows.time_pruner import MINUTE, TimePruner, hours_between
+from lakehouse.run.microbatch import Batch, stamped_within
+from lakehouse.timestamps import span_micros
 
-_SPAN = [pa.field(KEY, pa.string()), pa.field("low", pa.int64()), pa.field("high", pa.int64())]
-_MOMENT = ("visitor_id", "event_time")
-_BOUNDS = ("visitor_id", "started_at", "ended_at")
-
-Moments = Mapping[str, Iterable[int]]
-"""visitor_id -> times in microseconds."""
+_SPAN = pa.struct([("visitor_id", pa.string()), ("low", pa.int64()), ("high", pa.int64())])
+_RESULT = pa.schema(
+    [
+        pa.field("span", _SPAN),
+        pa.field("behind", _SPAN),
+        pa.field("session", pa.struct([arrow_schema(SESSIONS).field(name) for name in Session._fields])),
+    ]
+)
 
 
 @dataclass(frozen=True)
 class Area:
-    """Time spans of visitors, with their sessions.
+    """Time spans of visitors, with their sessions. Spans are `visitor_id`, `low`, `high` (excluded).
 
     Args:
-        spans: spans by visitor_id, in order.
-        sessions: rows of silver.sessions that start in the spans, times in microseconds.
-        pruner: a pruner of the spans.
-        behind: by visitor_id, in order, spans of earlier sessions. Their impressions may have led to visits
-            in `spans` without a click (view-through).
+        spans: the spans.
+        behind: spans of earlier sessions. Their impressions may have led to visits in `spans` without a
+            click (view-through).
+        sessions: rows of silver.sessions that start in the spans.
+        visitors: visitor_id and person_id of the visitors, each once.
+        pruner: contains the spans.
+        pruner_behind: contains `behind`.
     """
 
-    spans: Mapping[str, list[Span]]
-    sessions: pa.Table
+    spans: DataFrame
+    behind: DataFrame
+    sessions: DataFrame
+    visitors: DataFrame
     pruner: TimePruner
-    behind: Mapping[str, list[Span]]
-
-    def span_rows(self) -> pa.Table:
-        """`KEY`, the visitor, start and end of each span."""
-        return span_rows(self.spans)
-
-    def lookup(self, columns: Iterable[str], time: str) -> Lookup:
-        """A lookup of rows near the spans: all rows inside, and some others."""
-        return Lookup(tuple(columns), near=self.pruner, start=time, key=("visitor_id", self.spans))
-
-    def contains(self, visitor: str, at: int) -> bool:
-        """Whether a visitor's time is inside one of the spans."""
-        return is_within(at, self.spans.get(visitor, ()))
+    pruner_behind: TimePruner
 
 
-def span_rows(spans: Mapping[str, list[Span]]) -> pa.Table:
-    """`KEY`, the visitor, start and end of each span."""
-    return local_rows(_SPAN, [(visitor, *span) for visitor, theirs in spans.items() for span in theirs])
+def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions) -> DataFrame:
+    """Times of new events of people: late events, and goals of orders shared with new bots, too.
 
-
-def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions) -> dict[str, list[int]]:
-    """Times of new events by visitor, including late events and goals of orders shared with new bots."""
-    fresh = [_stamped(lake, to_micros(batch.after), to_micros(batch.upto), is_late=False)]
+    Returns:
+        visitor_id and event_time. Checkpointed.
+    """
+    is_new = stamped_within(batch.after, batch.upto)
     if batch.has_side_input:
-        fresh.append(
-            _stamped(lake, to_micros(batch.side_input_after), to_micros(batch.side_input_upto), is_late=True)
-        )
-    if dimensions.new_bots:
-        fresh.append(_orders_shared_with_bots(lake, dimensions))
-    moments: dict[str, list[int]] = defaultdict(list)
-    for visitor, at in rows_of(pa.concat_tables(fresh), _MOMENT):
-        if visitor not in dimensions.bots:
-            moments[visitor].append(at)
-    return dict(moments)
+        late = stamped_within(batch.side_input_after, batch.side_input_upto)
+        is_new |= F.col("is_late") & late
+    moments = lake.read(EVENTS.name).where(is_new).select("visitor_id", "event_time")
+    if dimensions.has_new_bots:
+        moments = moments.unionByName(_goals_shared_with_bots(lake, dimensions))
+    moments = checkpoint(moments)
+    return checkpoint(without(moments, dimensions.bots_among(moments), "visitor_id"))
 
 
-def load_area(lake: Lakehouse, moments: Moments, view_span: timedelta) -> Area:
+def load_area(lake: Lakehouse, moments: DataFrame, dimensions: Dimensions, view_span: timedelta) -> Area:
     """Find the spans around new events, and around later visits that may be view-throughs.
 
     Args:
         lake: the tables.
-        moments: times of new events, by visitor_id.
+        moments: output of `new_moments`. Checkpointed.
+        dimensions: of the micro-batch.
         view_span: time after an impression, exclusive, in which a visit may be its view-through.
     """
-    near = TimePruner.of_spans(((at, at) for times in moments.values() for at in times), margin=MINUTE)
-    spans = spans_of_all(moments, _bounds(_sessions(lake, near, moments, _BOUNDS)))
-    wide = TimePruner.of_spans(_edges(spans), margin=view_span)
-    rows = _sessions(lake, wide, moments, SESSIONS.column_names)
-    landings = _landings(rows)
-    led = visits_after(spans, landings, span_micros(view_span))
-    times = {visitor: [*theirs, *led.get(visitor, ())] for visitor, theirs in moments.items()}
-    spans = spans_of_all(times, _bounds(rows))
-    inside = [
-        is_within(start, spans[visitor]) for visitor, start in rows_of(rows, ("visitor_id", "started_at"))
-    ]
-    behind = spans_before(spans, landings, span_micros(view_span))
-    return Area(spans, rows.filter(pa.array(inside, pa.bool_())), TimePruner.of_spans(_edges(spans)), behind)
+    sessions = _sessions_near(lake, moments, view_span)
+    kinds = {
+        "moment": with_key(moments, "visitor_id", ("event_time",)),
+        "session": with_key(sessions, "visitor_id", Session._fields),
+    }
+    found = checkpoint(map_groups(kinds, _AreaFold(span_micros(view_span)), _RESULT))
+    row = found.agg(
+        *(hours_between(*_edges(F.col(kind))).alias(kind) for kind in ("span", "behind"))
+    ).collect()[0]
+    spans = rows_of_kind(found, "span")
+    return Area(
+        spans=spans,
+        behind=rows_of_kind(found, "behind"),
+        sessions=rows_of_kind(found, "session"),
+        visitors=checkpoint(dimensions.persons_of(spans.select("visitor_id").distinct())),
+        pruner=TimePruner.of_hours(row.span),
+        pruner_behind=TimePruner.of_hours(row.behind),
+    )
 
 
-def _sessions(lake: Lakehouse, near: TimePruner, visitors: Moments, columns: tuple[str, ...]) -> pa.Table:
-    wanted = Lookup(columns, near, "started_at", "ended_at", key=("visitor_id", visitors))
-    return lake.find(SESSIONS.name, wanted)
+def _sessions_near(lake: Lakehouse, moments: DataFrame, view_span: timedelta) -> DataFrame:
+    """Rows of silver.sessions of the visitors, as far as `view_span` around the sessions of the moments."""
+    at = F.unix_micros("event_time")
+    hours = moments.agg(hours_between(at, at)).collect()[0][0]
+    touching = TimePruner.of_hours(hours, MINUTE).overlaps("started_at", "ended_at")
+    sessions = lake.read(SESSIONS.name)
+    bounds = sessions.where(touching).select("visitor_id", "started_at", "ended_at")
+    around = semi_join(bounds, moments, "visitor_id")
+    start, end = F.unix_micros("started_at"), F.unix_micros("ended_at")
+    wide = TimePruner.of_hours([*hours, *around.agg(hours_between(start, end)).collect()[0][0]], view_span)
+    return semi_join(sessions.where(wide.overlaps("started_at", "ended_at")), moments, "visitor_id")
 
 
-def _bounds(sessions: pa.Table) -> dict[str, list[Span]]:
-    bounds: dict[str, list[Span]] = defaultdict(list)
-    for visitor, start, end in sorted(rows_of(sessions, _BOUNDS)):
-        bounds[visitor].append((start, end))
-    return bounds
+def _edges(span: Column) -> tuple[Column, Column]:
+    return span["low"], span["high"] - 1
 
 
-def _landings(sessions: pa.Table) -> dict[str, list[Landing]]:
-    """Landings by visitor_id, in order."""
-    found: dict[str, list[Landing]] = defaultdict(list)
-    for visitor, start, end, name, number in rows_of(sessions, (*_BOUNDS, "campaign_name", "campaign_id")):
-        found[visitor].append(Landing(start, end, name is not None or number is not None))
-    return {visitor: sorted(theirs) for visitor, theirs in found.items()}
+@dataclass(frozen=True)
+class _AreaFold:
+    """Spans and sessions of visitors, as Spark's Python workers compute them.
+
+    Args:
+        view_span: in microseconds.
+    """
+
+    view_span: int
+
+    def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
+        sessions, moments = groups.rows("session", Session), groups.rows("moment", _time)
+        bounds = {visitor: sorted(map(_bounds, rows)) for visitor, rows in sessions.items()}
+        landings = {visitor: sorted(map(_landing, rows)) for visitor, rows in sessions.items()}
+        led = visits_after(spans_of_all(moments, bounds), landings, self.view_span)
+        times = {visitor: [*theirs, *led.get(visitor, ())] for visitor, theirs in moments.items()}
+        spans = spans_of_all(times, bounds)
+        behind = spans_before(spans, landings, self.view_span)
+        inside = [
+            session
+            for visitor, theirs in spans.items()
+            for session in sessions.get(visitor, ())
+            if is_within(session.started_at, theirs)
+        ]
+        yield batch_of_kind(_RESULT, "span", _rows(spans))
+        yield batch_of_kind(_RESULT, "behind", _rows(behind))
+        yield batch_of_kind(_RESULT, "session", inside)
 
 
-def _edges(spans: Mapping[str, list[Span]]) -> Iterator[Span]:
-    return ((low, high - 1) for theirs in spans.values() for low, high in theirs)
+def _rows(spans: dict[str, list[Span]]) -> list[tuple[str, int, int]]:
+    return [(visitor, low, high) for visitor, theirs in spans.items() for low, high in theirs]
 
 
-def _stamped(lake: Lakehouse, after: int, upto: int, *, is_late: bool) -> pa.Table:
-    """Events between two ingest stamps: all of them, or late ones only."""
-    if upto <= after:
-        return local_rows([pa.field("visitor_id", pa.string()), pa.field("event_time", pa.int64())], [])
-    stamps = TimePruner.of_spans([(after + 1, upto)])  # after is excluded, upto included
-    rows = lake.find(EVENTS.name, Lookup((*_MOMENT, "is_late"), near=stamps, start="ingested_at"))
-    return (rows.filter(rows["is_late"]) if is_late else rows).select(list(_MOMENT))
+def _bounds(session: Session) -> Span:
+    return session.started_at, session.ended_at
 
 
-def _orders_shared_with_bots(lake: Lakehouse, dimensions: Dimensions) -> pa.Table:
+def _landing(session: Session) -> Landing:
+    is_named = session.campaign_name is not None or session.campaign_id is not None
+    return Landing(session.started_at, session.ended_at, is_named)
+
+
+def _time(at: int) -> int:
+    return at
+
+
+def _goals_shared_with_bots(lake: Lakehouse, dimensions: Dimensions) -> DataFrame:
     """Goals of orders for which new bots have conversions: another visitor may get the conversion now."""
-    theirs = ("visitor_id", dimensions.new_bots)
-    orders = lake.find(CONVERSIONS.name, Lookup(("order_id",), key=theirs))["order_id"].drop_null()
-    of_orders = Lookup((*_MOMENT, "goal"), key=("order_id", set(orders.to_pylist())))
-    goals = lake.find(EVENTS.name, of_orders)
-    return goals.filter(pc.is_valid(goals["goal"])).select(list(_MOMENT))
+    conversions = semi_join(lake.read(CONVERSIONS.name), dimensions.new_bots, "visitor_id")
+    orders = conversions.where("order_id IS NOT NULL").select("order_id").distinct()
+    goals = lake.read(EVENTS.name).where("goal IS NOT NULL")
+    return semi_join(goals, orders, "order_id").select("visitor_id", "event_time")

@@ -1,20 +1,15 @@
-"""Dimensions of a micro-batch: identities, bots and exchange rates."""
+"""Dimensions of a micro-batch: identities, bots and exchange rates, as frames."""
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
-from folds.persons.exchange_rates import ExchangeRates, Rate
 from lakehouse.contracts.silver import BOTS, EXCHANGE_RATES, IDENTITIES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.lookup import Lookup
-from lakehouse.rows.arrow_frames import rows_of, with_any_of
-from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.run.microbatch import Batch
+from lakehouse.rows.semi_join import semi_join, without
+from lakehouse.run.microbatch import Batch, stamped_within
 from lakehouse.timestamps import EPOCH, to_micros
 
 
@@ -27,100 +22,107 @@ class Dimensions:
     Args:
         lake: the tables.
         watermark: the watermark of the upstream job, in microseconds.
-        bots: visitor_id of every bot.
-        new_bots: visitor_id of bots found since the last micro-batch.
-        renamed: visitor_id -> all user ids, for visitors identified since the last micro-batch.
-        rates: exchange rates by currency and time.
-        new_rates: exchange rates that arrived in this micro-batch.
+        of_side_input: a condition: the ingest stamp of a row is in the micro-batch's side input.
+        has_new_bots: whether bots were found since the last micro-batch.
+        has_renamed: whether visitors were identified since the last micro-batch.
+        new_rates: a condition: an exchange rate arrived in this micro-batch.
+        has_new_rates: whether there are such rates.
     """
 
     lake: Lakehouse
     watermark: int
-    bots: frozenset[str]
-    new_bots: frozenset[str]
-    renamed: dict[str, list[str]]
-    rates: ExchangeRates
-    new_rates: list[Rate]
+    of_side_input: Column
+    has_new_bots: bool
+    has_renamed: bool
+    new_rates: Column
+    has_new_rates: bool
+
+    @property
+    def bots(self) -> DataFrame:
+        """visitor_id of every bot."""
+        return self.lake.read(BOTS.name).select("visitor_id")
+
+    @property
+    def new_bots(self) -> DataFrame:
+        """visitor_id of the bots found since the last micro-batch."""
+        return self.lake.read(BOTS.name).where(self.of_side_input).select("visitor_id")
+
+    @property
+    def renamed(self) -> DataFrame:
+        """visitor_id and user_ids of the visitors identified since the last micro-batch."""
+        return self.lake.read(IDENTITIES.name).where(self.of_side_input).select("visitor_id", "user_ids")
+
+    @property
+    def rates(self) -> DataFrame:
+        """Exchange rates; the new ones meet `new_rates`."""
+        return self.lake.read(EXCHANGE_RATES.name)
 
     def people(self, rows: DataFrame) -> DataFrame:
-        """Rows of visitors that are not bots."""
-        return with_any_of(rows, "visitor_id", self.bots, "left_anti") if self.bots else rows
+        """Rows of visitors that are no bots."""
+        return rows.join(self.bots, "visitor_id", "left_anti")
 
-    def persons_of(self, visitors: Collection[str]) -> dict[str, str]:
-        """The person_id of each visitor: the user id, else the visitor_id."""
-        known = self._identities("visitor_id", visitors)
-        return {visitor: known.get(visitor, visitor) for visitor in visitors}
+    def bots_among(self, visitors: DataFrame) -> DataFrame:
+        """visitor_id of those visitors of a micro-batch that are bots."""
+        return semi_join(self.bots, visitors, "visitor_id")
 
-    def visitors_of(self, persons: Collection[str]) -> dict[str, str]:
-        """Visitor -> person, for all visitors of some persons.
+    def persons_of(self, visitors: DataFrame) -> DataFrame:
+        """visitor_id and person_id of visitors of a micro-batch: the user id, else the visitor_id.
+
+        Args:
+            visitors: visitor_id, each once.
+        """
+        known = self.lake.read(IDENTITIES.name).select("visitor_id", "user_id")
+        found = visitors.join(F.broadcast(semi_join(known, visitors, "visitor_id")), "visitor_id", "left")
+        return found.select("visitor_id", F.coalesce("user_id", "visitor_id").alias("person_id"))
+
+    def visitors_of(self, persons: DataFrame) -> DataFrame:
+        """visitor_id, person_id and the other columns, for all visitors of persons of a micro-batch.
 
         A visitor without a user id is its own person, and is assumed to exist.
-        """
-        named = self._identities("user_id", persons)
-        elsewhere = self._identities("visitor_id", persons)
-        alone = {person: person for person in persons if elsewhere.get(person, person) == person}
-        return {**alone, **named}
 
-    def _identities(self, column: str, values: Collection[str]) -> dict[str, str]:
-        """Visitor -> user id, for rows of silver.identities with one of the values."""
-        if not values:
-            return {}
-        columns = ("visitor_id", "user_id")
-        return dict(rows_of(self.lake.find(IDENTITIES.name, Lookup(columns, key=(column, values))), columns))
+        Args:
+            persons: person_id, each once, and other columns.
+        """
+        known = self.lake.read(IDENTITIES.name).select("visitor_id", "user_id")
+        columns = ("visitor_id", *persons.columns)
+        named = known.join(F.broadcast(persons), known["user_id"] == persons["person_id"]).select(*columns)
+        alone = persons.withColumn("visitor_id", F.col("person_id"))
+        elsewhere = semi_join(known, alone, "visitor_id")
+        return named.unionByName(without(alone, elsewhere, "visitor_id").select(*columns))
 
 
 class DimensionLoader:
-    """Loads dimensions. A table is read again only when its version changes.
+    """Loads dimensions.
 
     Args:
         lake: the tables, as publish reads them.
-        currency: the reporting currency.
     """
 
-    def __init__(self, lake: Lakehouse, currency: str) -> None:
+    def __init__(self, lake: Lakehouse) -> None:
         self._lake = lake
-        self._currency = currency
-        self._known: dict[str, tuple[int, pa.Table]] = {}
 
     def load(self, batch: Batch) -> Dimensions:
-        """The dimensions of a micro-batch."""
-        bots = self._table(BOTS.name, "visitor_id", "ingested_at")
-        rates = self._table(EXCHANGE_RATES.name, *Rate._fields, "ingested_at")
-        changed_bots = stamped(bots, batch.side_input_after, batch.side_input_upto)
+        """The dimensions of a micro-batch; one row on the driver."""
+        of_side_input = stamped_within(batch.side_input_after, batch.side_input_upto)
+        new_rates = stamped_within(batch.after, batch.upto)
+        found = dict.fromkeys((BOTS.name, IDENTITIES.name, EXCHANGE_RATES.name), 0)
+        conditions = {EXCHANGE_RATES.name: new_rates}
+        if batch.has_side_input:
+            conditions |= {BOTS.name: of_side_input, IDENTITIES.name: of_side_input}
+        found |= {name: self._count(name, condition) for name, condition in conditions.items()}
         return Dimensions(
             lake=self._lake,
             watermark=to_micros(batch.upstream_watermark or EPOCH),
-            bots=frozenset(bots["visitor_id"].to_pylist()),
-            new_bots=frozenset(changed_bots["visitor_id"].to_pylist()),
-            renamed=self._renamed(batch) if batch.has_side_input else {},
-            rates=ExchangeRates(_rates(rates), self._currency),
-            new_rates=_rates(stamped(rates, batch.after, batch.upto)),
+            of_side_input=of_side_input,
+            has_new_bots=found[BOTS.name] > 0,
+            has_renamed=found[IDENTITIES.name] > 0,
+            new_rates=new_rates,
+            has_new_rates=found[EXCHANGE_RATES.name] > 0,
         )
 
     def load_all(self, watermark: datetime) -> Dimensions:
         """The current dimensions, none of them new."""
         return self.load(Batch(id=0, after=EPOCH, upto=EPOCH, rows=0, upstream_watermark=watermark))
 
-    def _renamed(self, batch: Batch) -> dict[str, list[str]]:
-        stamps = TimePruner.of_spans(
-            [(to_micros(batch.side_input_after) + 1, to_micros(batch.side_input_upto))]
-        )
-        columns = ("visitor_id", "user_ids")
-        wanted = Lookup(columns, near=stamps, start="ingested_at")
-        return dict(rows_of(self._lake.find(IDENTITIES.name, wanted), columns))
-
-    def _table(self, name: str, *columns: str) -> pa.Table:
-        version = self._lake.version(name)
-        if name not in self._known or self._known[name][0] != version:
-            self._known[name] = version, self._lake.find(name, Lookup(columns))
-        return self._known[name][1]
-
-
-def stamped(rows: pa.Table, after: datetime, upto: datetime) -> pa.Table:
-    """Rows with an ingest stamp in (after, upto]."""
-    stamp = rows["ingested_at"]
-    return rows.filter(pc.and_(pc.greater(stamp, to_micros(after)), pc.less_equal(stamp, to_micros(upto))))
-
-
-def _rates(rows: pa.Table) -> list[Rate]:
-    return [Rate(*row) for row in zip(*(rows[name].to_pylist() for name in Rate._fields), strict=True)]
+    def _count(self, name: str, condition: Column) -> int:
+        return self._lake.read(name).where(condition).count()

@@ -4,9 +4,7 @@ from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-import numpy as np
-import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.rows.time_pruner import TimePruner
@@ -15,16 +13,22 @@ from lakehouse.timestamps import from_micros, span_micros, to_micros
 _DAY = timedelta(days=1)
 
 
-def day_of(at: int, zone: str) -> date:
-    """The day that contains a time in microseconds."""
-    return from_micros(at).astimezone(ZoneInfo(zone)).date()
+def business_day(time_: str, zone: str) -> Column:
+    """The day of a time zone that contains a time."""
+    return F.to_date(F.from_utc_timestamp(time_, zone))
+
+
+def with_day(rows: DataFrame, time_: str, zone: str) -> DataFrame:
+    """A frame with column `day`, and the time as `event_time`, in microseconds."""
+    return rows.withColumns({"day": business_day(time_, zone), "event_time": F.unix_micros(time_)})
 
 
 def days_since(day: date, span: timedelta, zone: str) -> list[date]:
     """The day, and those before it in which a span that ends in it may start; two if one of them is short."""
     if (day - date.min).days <= span.days + 1:
         return [day]
-    first = day_of(_start(day, zone) - span_micros(span), zone)
+    earliest = from_micros(_start(day, zone) - span_micros(span))
+    first = earliest.astimezone(ZoneInfo(zone)).date()
     return [first + number * _DAY for number in range((day - first).days + 1)]
 
 
@@ -47,29 +51,6 @@ class BusinessDays:
         """A pruner of times inside the days, or shortly after them."""
         more = span_micros(after)
         return TimePruner.of_spans((start, end - 1 + more) for start, end in self._spans)
-
-    def with_day(self, rows: pa.Table, time_: str) -> pa.Table:
-        """The rows of these days, with column `day` and the time as `event_time`, in microseconds."""
-        at = rows[time_].to_numpy()
-        starts, ends = (np.array([span[side] for span in self._spans], np.int64) for side in (0, 1))
-        place = np.maximum(np.searchsorted(starts, at, side="right") - 1, 0)
-        day = pa.array(self.days, pa.date32()).take(pa.array(place))
-        return (
-            renamed(rows, time_)
-            .append_column("day", day)
-            .filter(pa.array((at >= starts[place]) & (at < ends[place])))
-        )
-
-
-def renamed(rows: pa.Table, time_: str) -> pa.Table:
-    """The rows with a time column renamed to `event_time`."""
-    return rows.rename_columns(["event_time" if name == time_ else name for name in rows.column_names])
-
-
-def with_day(rows: DataFrame, time_: str, zone: str) -> DataFrame:
-    """A frame with column `day`, and the time as `event_time`, in microseconds."""
-    day = F.to_date(F.from_utc_timestamp(time_, zone))
-    return rows.withColumns({"day": day, "event_time": F.unix_micros(time_)})
 
 
 def _start(day: date, zone: str) -> int:

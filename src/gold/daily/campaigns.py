@@ -1,12 +1,11 @@
 """Campaigns by day: impressions, clicks, visits and credited value."""
 
 from folds.persons.models import MODELS
-from lakehouse.rows.sql import Dialect
 
 _NAMES = ("source", "medium", "name")
 
 
-def campaign_performance(_: Dialect) -> str:
+def campaign_performance() -> str:
     """The query of gold.campaign_performance, over `events`, `clicks`, `sessions` and `attribution`.
 
     Input without a campaign and promotion is summed in a row without a name, so the rows of a day sum to all
@@ -14,7 +13,7 @@ def campaign_performance(_: Dialect) -> str:
     depends on the order of the rows; 64 bits would hold 9,223 conversions. Refunds and cancellations change
     only the money.
     """
-    models = ", ".join(f"('{model}')" for model in MODELS)
+    models = ", ".join(f"'{model}'" for model in MODELS)
     seen = " UNION ALL ".join(
         f"SELECT day, {_campaign(promotion)}, {_counts(column)} FROM {table}"
         for column, table, promotion in (
@@ -31,9 +30,9 @@ def campaign_performance(_: Dialect) -> str:
             FROM seen GROUP BY day, campaign_source, campaign_medium, campaign_name
         ),
         together AS (
-            SELECT day, campaign_source, campaign_medium, campaign_name, model, impressions, clicks, visits,
-                0 AS credit, 0 AS money
-            FROM counted CROSS JOIN (VALUES {models}) AS models(model)
+            SELECT day, campaign_source, campaign_medium, campaign_name, EXPLODE(ARRAY({models})) AS model,
+                impressions, clicks, visits, 0 AS credit, 0 AS money
+            FROM counted
             UNION ALL
             SELECT day, {_campaign("promotion_id")}, model, 0, 0, 0,
                 CASE WHEN is_counted IS NOT FALSE THEN CAST(FLOOR(credit * 1e15 + 0.5) AS BIGINT) ELSE 0 END,

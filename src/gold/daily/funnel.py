@@ -1,20 +1,15 @@
 """The funnel by day: visitors who reached each step."""
 
-from itertools import pairwise
-
-from lakehouse.rows.sql import Dialect
-
 STEPS = ("impression", "click", "visit", "search", "order")  # a visit is a page view or screen view
 
 
-def funnel(_: Dialect) -> str:
+def funnel() -> str:
     """The query of gold.funnel, over `events`, `clicks` and `orders`.
 
     A visitor reaches a step with its first event after the event that reached the previous step, on the same
     day. Events are ordered by time, then UID. A day has rows for all steps if a visitor reached the first.
     """
-    later = (_reached_after(before, step) for before, step in pairwise(STEPS))
-    counts = " UNION ALL ".join(map(_count, STEPS))
+    steps = ", ".join(f"'{step}'" for step in STEPS)
     return f"""
         WITH taken AS (
             SELECT day, visitor_id, event_time, event_id,
@@ -22,33 +17,20 @@ def funnel(_: Dialect) -> str:
             UNION ALL SELECT day, visitor_id, event_time, event_id, 'click' FROM {{clicks}}
             UNION ALL SELECT day, visitor_id, event_time, event_id, 'order' FROM {{orders}}
         ),
-        numbered AS (
-            SELECT day, visitor_id, step,
-                ROW_NUMBER() OVER (PARTITION BY day, visitor_id ORDER BY event_time, event_id) AS number
-            FROM taken
+        in_order AS (
+            SELECT day, visitor_id, SORT_ARRAY(COLLECT_LIST(STRUCT(event_time, event_id, step))) AS events
+            FROM taken GROUP BY day, visitor_id
         ),
-        reached_{STEPS[0]} AS (
-            SELECT day, visitor_id, MIN(number) AS number FROM numbered
-            WHERE step = '{STEPS[0]}' GROUP BY day, visitor_id
+        reached AS (
+            SELECT day, AGGREGATE(
+                events, 0, (depth, event) -> IF(event.step = GET(ARRAY({steps}), depth), depth + 1, depth)
+            ) AS depth
+            FROM in_order
         ),
-        {", ".join(later)}
-        {counts}
+        by_day AS (SELECT day, depth, COUNT(*) AS visitors FROM reached WHERE depth > 0 GROUP BY day, depth),
+        by_step AS (
+            SELECT POSEXPLODE(ARRAY({steps})) AS (number, step), day, depth, visitors FROM by_day
+        )
+        SELECT day, step, CAST(SUM(IF(depth > number, visitors, 0)) AS BIGINT) AS visitors
+        FROM by_step GROUP BY day, step
     """
-
-
-def _reached_after(before: str, step: str) -> str:
-    return f"""reached_{step} AS (
-            SELECT later.day, later.visitor_id, MIN(later.number) AS number
-            FROM numbered AS later JOIN reached_{before} AS before
-                ON later.day = before.day AND later.visitor_id = before.visitor_id
-                AND later.number > before.number
-            WHERE later.step = '{step}' GROUP BY later.day, later.visitor_id
-        )"""
-
-
-def _count(step: str) -> str:
-    return f"""
-        SELECT days.day, '{step}' AS step, COUNT(reached.visitor_id) AS visitors
-        FROM (SELECT DISTINCT day FROM reached_{STEPS[0]}) AS days
-            LEFT JOIN reached_{step} AS reached ON days.day = reached.day
-        GROUP BY days.day"""

@@ -3,26 +3,23 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import reduce
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.credit.dimensions import Dimensions
-from gold.daily.business_days import BusinessDays, renamed, with_day
+from gold.daily.business_days import BusinessDays, with_day
 from gold.daily.promotions import CONVERTING
 from lakehouse.contracts import Table
 from lakehouse.contracts.exposures import SEARCH_RESULTS, SEARCHES
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.lookup import Lookup
-from lakehouse.rows.driver_or_spark import Rows, Source
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.grouped import rows_of_kind
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
-_FEW = 2_000_000
-"""Maximum number of events that are read on the driver."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +42,6 @@ class _Input:
     @property
     def time(self) -> str:
         return str(self.table.event_time)
-
-    def lookup(self, days: BusinessDays) -> Lookup:
-        near = days.near_until(self.after)
-        return Lookup((*self.columns, self.time), near, self.time, key=self.where)
 
 
 def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
@@ -85,30 +78,31 @@ class DayInputs:
         self._dimensions = dimensions
         self._inputs = _inputs(tuple(orders))
 
-    def of_days(self, days: BusinessDays) -> Mapping[str, Rows]:
-        """Rows of some days: on the driver if there are few, else as frames."""
-        source = Source.of(self._lake, EVENTS.name, self._inputs["events"].lookup(days), _FEW)
-        if source.on_driver:
-            return {name: self._find(each, days) for name, each in self._inputs.items()}
-        return {name: self._frame(each, days) for name, each in self._inputs.items()}
+    def of_days(self, days: BusinessDays) -> Mapping[str, DataFrame]:
+        """Rows of some days; all queries read one checkpoint."""
+        rows = checkpoint(union_of({name: self._of_days(name, days) for name in self._inputs}))
+        return {name: rows_of_kind(rows, name) for name in self._inputs}
 
-    def of_all(self) -> Mapping[str, Rows]:
-        """All rows, as frames."""
-        return {name: self._frame(each) for name, each in self._inputs.items()}
+    def of_all(self) -> Mapping[str, DataFrame]:
+        """All rows."""
+        return {name: self._dated(each, self._read(each)) for name, each in self._inputs.items()}
 
-    def _find(self, wanted: _Input, days: BusinessDays) -> pa.Table:
-        rows = self._lake.find(wanted.table.name, wanted.lookup(days))
-        if "visitor_id" in rows.column_names:
-            bots = pa.array(list(self._dimensions.bots), pa.string())
-            rows = rows.filter(pc.invert(pc.is_in(rows["visitor_id"], bots)))
-        return renamed(rows, wanted.time) if wanted.after else days.with_day(rows, wanted.time)
+    def _of_days(self, name: str, days: BusinessDays) -> DataFrame:
+        wanted = self._inputs[name]
+        near = days.near_until(wanted.after).contains(wanted.time)
+        dated = self._dated(wanted, self._read(wanted).where(near))
+        return dated if wanted.after else dated.where(F.col("day").isin(*days.days))
 
-    def _frame(self, wanted: _Input, days: BusinessDays | None = None) -> DataFrame:
+    def _read(self, wanted: _Input) -> DataFrame:
         rows = self._lake.read(wanted.table.name)
-        if days is not None:
-            rows = rows.where(days.near_until(wanted.after).contains(wanted.time))
-        rows = rows if wanted.where is None else rows.where(F.col(wanted.where[0]).isin(*wanted.where[1]))
-        if "visitor_id" in wanted.columns:
-            rows = self._dimensions.people(rows)
-        dated = with_day(rows.select(*wanted.columns, wanted.time), wanted.time, self._zone)
-        return dated if days is None or wanted.after else dated.where(F.col("day").isin(*days.days))
+        return rows if wanted.where is None else rows.where(F.col(wanted.where[0]).isin(*wanted.where[1]))
+
+    def _dated(self, wanted: _Input, rows: DataFrame) -> DataFrame:
+        people = self._dimensions.people(rows) if "visitor_id" in wanted.columns else rows
+        return with_day(people.select(*wanted.columns, wanted.time), wanted.time, self._zone)
+
+
+def union_of(frames: Mapping[str, DataFrame]) -> DataFrame:
+    """The union of frames, each as a struct column with its name; see `rows_of_kind`."""
+    kinds = (rows.select(F.struct("*").alias(name)) for name, rows in frames.items())
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), kinds)

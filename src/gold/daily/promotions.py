@@ -2,14 +2,13 @@
 
 from datetime import timedelta
 
-from lakehouse.rows.sql import Dialect
 from lakehouse.timestamps import span_micros
 
 CONVERTING = timedelta(hours=24)
 """An order counts for a promotion if it follows a click within this time."""
 
 
-def promotion_performance(_: Dialect) -> str:
+def promotion_performance() -> str:
     """The query of gold.promotion_performance, over `events`, `clicks` and `next_orders`.
 
     A visitor converts on the day of a counted click if an order follows at the same time or less than

@@ -1,9 +1,7 @@
 """Search results by day: how often each rank was shown and clicked."""
 
-from lakehouse.rows.sql import Dialect
 
-
-def result_performance(_: Dialect) -> str:
+def result_performance() -> str:
     """The query of gold.result_performance, over `results`. `query` is null for a search without words."""
     return """
         SELECT day, query, rank, COUNT(*) AS shown,

@@ -1,11 +1,9 @@
 """Searches by day: queries, and whether results were clicked."""
 
-from lakehouse.rows.sql import Dialect
-
 _TOP = 10
 
 
-def search_performance(dialect: Dialect) -> str:
+def search_performance() -> str:
     """The query of gold.search_performance, over `searches`; orphan clicks do not count.
 
     `query` is null for a search without words.
@@ -17,7 +15,7 @@ def search_performance(dialect: Dialect) -> str:
                 CAST(SUM(CASE WHEN clicks > 0 THEN 1 ELSE 0 END) AS BIGINT) AS clicked_searches
             FROM made GROUP BY day, query
         ),
-        clicked AS (SELECT day, query, {dialect.explode("clicked_products")} AS product_id FROM made),
+        clicked AS (SELECT day, query, EXPLODE(clicked_products) AS product_id FROM made),
         by_product AS (
             SELECT day, query, product_id, COUNT(*) AS clicks FROM clicked GROUP BY day, query, product_id
         ),
@@ -26,12 +24,15 @@ def search_performance(dialect: Dialect) -> str:
             FROM by_product
         ),
         top AS (
-            SELECT day, query, {dialect.structs(("product_id", "clicks"), order="rank")} AS products
+            SELECT day, query, TRANSFORM(
+                SORT_ARRAY(COLLECT_LIST(STRUCT(rank, product_id, clicks))),
+                each -> STRUCT(each.product_id AS product_id, each.clicks AS clicks)
+            ) AS products
             FROM ranked WHERE rank <= {_TOP} GROUP BY day, query
         )
         SELECT counted.day, counted.query, searches, clicked_searches,
             clicked_searches / searches AS click_through,
-            {dialect.else_empty("products")} AS top_products
+            COALESCE(products, ARRAY()) AS top_products
         FROM counted LEFT JOIN top
             ON counted.day = top.day AND counted.query IS NOT DISTINCT FROM top.query
     """

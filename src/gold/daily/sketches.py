@@ -5,23 +5,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from folds.sketches.value_sketch import sketch_values
 from folds.sketches.visitor_sketch import sketch_visitors
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.daily import SKETCHES
 from lakehouse.rows.arrow_frames import transpose
-from lakehouse.rows.driver_or_spark import Rows, with_key
-from lakehouse.rows.grouped import Computed, GroupedRows, Groups
-from lakehouse.rows.sql import Dialect
+from lakehouse.rows.grouped import GroupedRows, map_groups, with_key
 
 _GROUP = ("day", "channel", "campaign_source", "campaign_medium", "campaign_name")
 _COLUMNS = (*_GROUP, "visitor_id", "sessions", "order_value")
 _SCHEMA = arrow_schema(SKETCHES)
 
 
-def sketch_rows(_: Dialect) -> str:
+def sketch_rows() -> str:
     """The query over `sessions`, `attribution` and `orders`: visitors with their sessions, and order values.
 
     An order belongs to the channel and campaign that model `last_non_direct` credits.
@@ -41,19 +40,17 @@ def sketch_rows(_: Dialect) -> str:
     """
 
 
-def build_sketches(rows: Rows, spark: SparkSession) -> Rows:
-    """Rows of gold.sketches from the rows of the query."""
-    groups = Groups({"row": with_key(rows, "day", _COLUMNS)}, _fold, _SCHEMA)
-    return Computed(groups, spark, isinstance(rows, pa.Table)).all_rows()
+def build_sketches(rows: DataFrame) -> DataFrame:
+    """Rows of gold.sketches from the rows of the query, grouped by a hash that several groups may share."""
+    return map_groups({"row": with_key(rows, F.xxhash64(*_GROUP), _COLUMNS)}, _fold, _SCHEMA)
 
 
 def _fold(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-    found = []
-    for of_day in groups.rows("row", tuple).values():
-        by_group: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
-        for row in of_day:
+    by_group: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
+    for of_hash in groups.rows("row", tuple).values():
+        for row in of_hash:
             by_group[row[: len(_GROUP)]].append(row[len(_GROUP) :])
-        found += [(*group, *_sums(theirs)) for group, theirs in by_group.items()]
+    found = [(*group, *_sums(theirs)) for group, theirs in by_group.items()]
     yield pa.RecordBatch.from_arrays(transpose(found, list(_SCHEMA)), schema=_SCHEMA)
 
 

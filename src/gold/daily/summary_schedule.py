@@ -4,26 +4,24 @@ Conversions that the watermark has passed become final at the same time.
 """
 
 import time
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import date, datetime
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from folds.persons.refunds import load_order_rules
 from gold.credit.dimensions import DimensionLoader
-from gold.credit.minute_input import quarter_of
-from gold.daily.business_days import day_of
+from gold.daily.business_days import business_day
 from gold.daily.update import Daily
 from gold.traffic.windows import Traffic
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.table import DELETED
 from lakehouse.contracts.traffic import VISITOR_MINUTES
-from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.write_changes import OLD_TIME, write_changes
-from lakehouse.rows.driver_or_spark import Source, on_driver
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.run.job import JobContext
-from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 from lakehouse.timestamps import EPOCH, to_micros
 
 _UNDER_LOAD = 20  # under load, updates take at most a twentieth of publish's time
@@ -39,7 +37,7 @@ class SummarySchedule:
     def __init__(self, run: JobContext) -> None:
         self._run = run
         self._traffic = Traffic(run.lake, run.settings.business_time_zone, run.settings.conf)
-        self._dimensions = DimensionLoader(run.lake, run.settings.reporting_currency)
+        self._dimensions = DimensionLoader(run.lake)
         self._daily = Daily(run.lake, run.settings.business_time_zone)
         self._pause = run.settings.summary_interval.total_seconds()
         self._stale: tuple[datetime, datetime] | None = None
@@ -60,7 +58,6 @@ class SummarySchedule:
         """
         if self._stale and (now or self._is_due(under_load)):
             self._started_at = time.monotonic()
-            self._run.tune_for_scan()
             self._sum_days(*self._stale)
             self._traffic.update(*self._stale)  # last: the pages read all tables as of its position
             self._stale, self._took = None, time.monotonic() - self._started_at
@@ -71,35 +68,39 @@ class SummarySchedule:
 
     def _sum_days(self, upto: datetime, watermark: datetime) -> None:
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
+        rows, days = self._new_minutes() if known > self.done else (0, [])
+        self._run.tune_for_batch(rows)
         self._finalise(upto, watermark)
-        self._update_days(upto, watermark)
+        if days:
+            self._update_days(days, upto, watermark)
         self.done = known
+
+    def _new_minutes(self) -> tuple[int, list[date]]:
+        """Number and days of the new minutes: one row on the driver, with a value per day of event time."""
+        rows = self._run.lake.read(VISITOR_MINUTES.name).where(F.col("sequence") > self.done)
+        day = business_day("minute", self._run.settings.business_time_zone)
+        count, days = rows.agg(F.count("*"), F.collect_set(day)).collect()[0]
+        return count, days
 
     def _finalise(self, upto: datetime, watermark: datetime) -> None:
         """Mark conversions that the watermark has passed as final."""
         passed = TimePruner.of_spans([(to_micros(EPOCH), to_micros(watermark))])
-        wanted = Lookup(CONVERSIONS.column_names, passed, "due_at")
-        rows = self._run.lake.find(CONVERSIONS.name, wanted)
-        write_changes(self._run.lake, CONVERSIONS.name, _final(rows), upto)
+        due = self._run.lake.read(CONVERSIONS.name).where(passed.contains("due_at"))
+        write_changes(self._run.lake, CONVERSIONS, checkpoint(_final(due)), upto)
 
-    def _update_days(self, upto: datetime, watermark: datetime) -> None:
-        wanted = Lookup(("minute",), above=("sequence", self.done))
-        source = Source.of(self._run.lake, VISITOR_MINUTES.name, wanted, SMALL_BATCH_ROWS)
-        minutes = source.look_up(VISITOR_MINUTES.name, wanted)
-        distinct = minutes.distinct() if isinstance(minutes, DataFrame) else minutes
-        zone = self._run.settings.business_time_zone
-        quarters = {quarter_of(minute) for minute in on_driver(distinct)["minute"].to_pylist()}
-        if days := {day_of(quarter, zone) for quarter in quarters}:
-            dimensions = self._dimensions.load_all(watermark)
-            orders = load_order_rules(self._run.settings.conf).orders
-            self._daily.update(days, dimensions, orders, upto)
+    def _update_days(self, days: Sequence[date], upto: datetime, watermark: datetime) -> None:
+        dimensions = self._dimensions.load_all(watermark)
+        orders = load_order_rules(self._run.settings.conf).orders
+        self._daily.update(days, dimensions, orders, upto)
 
 
-def _final(rows: pa.Table) -> pa.Table:
+def _final(rows: DataFrame) -> DataFrame:
     """Changes that make rows of gold.conversions final."""
-    due = rows["due_at"]
-    final = rows.drop_columns(["is_final", "due_at"])
-    final = final.append_column("is_final", pa.repeat(pa.scalar(True), rows.num_rows))
-    final = final.append_column("due_at", pa.nulls(rows.num_rows, due.type))
-    final = final.append_column(DELETED, pa.repeat(pa.scalar(False), rows.num_rows))
-    return final.append_column(OLD_TIME, rows["converted_at"])
+    return rows.withColumns(
+        {
+            "is_final": F.lit(True),
+            "due_at": F.lit(None).cast("timestamp"),
+            DELETED: F.lit(False),
+            OLD_TIME: F.col("converted_at"),
+        }
+    )

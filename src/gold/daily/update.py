@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import date, datetime
+from functools import partial
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from gold.credit.dimensions import Dimensions
 from gold.daily.business_days import BusinessDays, days_since
 from gold.daily.campaigns import campaign_performance
 from gold.daily.funnel import funnel
-from gold.daily.inputs import DayInputs
+from gold.daily.inputs import DayInputs, union_of
 from gold.daily.promotions import CONVERTING, promotion_performance
 from gold.daily.results import result_performance
 from gold.daily.searches import search_performance
@@ -24,26 +27,22 @@ from lakehouse.contracts.daily import (
     SKETCHES,
 )
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.lookup import Lookup
-from lakehouse.delta.write_changes import changes_between, write_changes
-from lakehouse.rows.driver_or_spark import Rows, as_frame, on_driver
-from lakehouse.rows.sql import Dialect, run_sql
+from lakehouse.delta.write_changes import changes_between, extents_of, write_kind
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.run.concurrent import run_concurrently
 
-QUERIES: Mapping[str, Callable[[Dialect], str]] = {
-    CAMPAIGN_PERFORMANCE.name: campaign_performance,
-    SEARCH_PERFORMANCE.name: search_performance,
-    RESULT_PERFORMANCE.name: result_performance,
-    PROMOTION_PERFORMANCE.name: promotion_performance,
-    FUNNEL.name: funnel,
-    SKETCHES.name: sketch_rows,
+QUERIES: Mapping[str, str] = {
+    CAMPAIGN_PERFORMANCE.name: campaign_performance(),
+    SEARCH_PERFORMANCE.name: search_performance(),
+    RESULT_PERFORMANCE.name: result_performance(),
+    PROMOTION_PERFORMANCE.name: promotion_performance(),
+    FUNNEL.name: funnel(),
+    SKETCHES.name: sketch_rows(),
 }
 """By table, its query over the inputs of `DayInputs`."""
 
-_FOLDS: Mapping[str, Callable[[Rows, SparkSession], Rows]] = {SKETCHES.name: build_sketches}
+_FOLDS: Mapping[str, Callable[[DataFrame], DataFrame]] = {SKETCHES.name: build_sketches}
 """By table, a function from rows of the query to rows of the table, where they differ."""
-
-_TOGETHER = 31
-"""Maximum number of days per computation: old and new rows are compared on the driver."""
 
 
 class Daily:
@@ -61,7 +60,7 @@ class Daily:
     def update(
         self, days: Collection[date], dimensions: Dimensions, orders: Iterable[str], upto: datetime
     ) -> None:
-        """Recompute some days.
+        """Recompute some days. The changes of all tables are computed together, and then written.
 
         Args:
             days: days with changes. Days of clicks that their orders may count for are recomputed, too.
@@ -69,24 +68,29 @@ class Daily:
             orders: goals that are orders.
             upto: high-water mark of gold, an ingest stamp.
         """
-        inputs = DayInputs(self._lake, self._zone, dimensions, orders)
-        in_order = sorted({each for day in days for each in days_since(day, CONVERTING, self._zone)})
-        for first in range(0, len(in_order), _TOGETHER):
-            some = BusinessDays(in_order[first : first + _TOGETHER], self._zone)
-            given = inputs.of_days(some)
-            for name in QUERIES:
-                self._write(name, self._run(name, given), some, upto)
+        some = BusinessDays(
+            {each for day in days for each in days_since(day, CONVERTING, self._zone)}, self._zone
+        )
+        inputs = DayInputs(self._lake, self._zone, dimensions, orders).of_days(some)
+        tables = [TABLES[name] for name in QUERIES]
+        changes = checkpoint(
+            union_of({table.short_name: self._changes(table.name, inputs, some) for table in tables})
+        )
+        extents = extents_of(changes, tables)
+        run_concurrently(partial(write_kind, self._lake, table, changes, extents, upto) for table in tables)
 
     def compute(self, name: str, dimensions: Dimensions, orders: Iterable[str]) -> DataFrame:
         """All rows of a table."""
-        given = DayInputs(self._lake, self._zone, dimensions, orders).of_all()
-        return as_frame(self._lake.spark, self._run(name, given))
+        return run_query(name, DayInputs(self._lake, self._zone, dimensions, orders).of_all())
 
-    def _run(self, name: str, inputs: Mapping[str, Rows]) -> Rows:
-        rows = run_sql(QUERIES[name], inputs)
-        return _FOLDS[name](rows, self._lake.spark) if name in _FOLDS else rows
+    def _changes(self, name: str, inputs: Mapping[str, DataFrame], days: BusinessDays) -> DataFrame:
+        before = self._lake.read(name).where(F.col("day").isin(*days.days))
+        return changes_between(TABLES[name], before, run_query(name, inputs))
 
-    def _write(self, name: str, rows: Rows, days: BusinessDays, upto: datetime) -> None:
-        table = TABLES[name]
-        before = self._lake.find(name, Lookup(table.column_names, key=("day", days.days)))
-        write_changes(self._lake, name, changes_between(table, before, on_driver(rows)), upto)
+
+def run_query(name: str, inputs: Mapping[str, DataFrame]) -> DataFrame:
+    """Rows of a daily table from its inputs, by name in the queries."""
+    query = QUERIES[name]
+    used: dict[str, Any] = {each: rows for each, rows in inputs.items() if f"{{{each}}}" in query}
+    rows = next(iter(used.values())).sparkSession.sql(query, **used)
+    return _FOLDS[name](rows) if name in _FOLDS else rows

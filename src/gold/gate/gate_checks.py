@@ -1,28 +1,23 @@
 """Evaluates the expectations of conf/expectations on new rows of silver."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
-from itertools import pairwise
 
 from pyspark.sql import functions as F
 
 from gold.gate.gate_inputs import TABLES, columns_of, compare_hours, new_records, new_rows
-from gold.gate.inspected_rows import InspectedRows
 from lakehouse.contracts.exposures import IMPRESSIONS
 from lakehouse.errors import MillraceError
 from lakehouse.quality.evaluation import Counts, Evaluator, Result
 from lakehouse.quality.gate_log import GateLog
 from lakehouse.quality.history import RowCounts
-from lakehouse.quality.metrics import SOURCE, SuiteMetrics
+from lakehouse.quality.metrics import SOURCE, Counted, SuiteMetrics, count_rows
 from lakehouse.quality.results import read_history
 from lakehouse.quality.sql_conditions import COLUMN_SET, require_decidable
 from lakehouse.quality.suites import HOURS, ROWS, STOP, Expectation, Suite, load_suites
-from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.timestamps import EPOCH
-
-_ROWS_PER_PART = 200_000
 
 Refined = tuple[Entry | None, list[Entry]]
 """The ledger rows of refine: the last one before the evaluated rows, and those of the evaluated rows."""
@@ -92,66 +87,32 @@ class GateChecks:
         if suites != self._suites:
             self._suites = suites
             self._prepare()
-        lake = self._run.lake
         last, known = refined
         done = [entry for entry in known if entry.position <= upto]
-        marks = [entry.watermark for entry in done if entry.watermark]
         before = (last.watermark if last else None) or EPOCH
-        arrived = {"records": sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)}
-        hours = (before, max(marks)) if marks else None
-        if lake.local.is_possible:
-            counts = self._count_here(_in_parts(after, upto, done), before, arrived, hours)
-        else:
-            counts = self._count_in_spark(after, upto, before, arrived, hours)
-        return {**self._of_schemas(), **counts}
+        counted = [*self._of_rows(after, upto, before), *self._of_hours(before, done)]
+        arrived = sum(entry.input_rows - entry.heartbeats - entry.erased for entry in done)
+        return {**self._of_schemas(), **count_rows(counted, {"records": arrived})}
 
-    def _count_here(
-        self,
-        parts: Iterable[tuple[datetime, datetime]],
-        before: datetime,
-        arrived: Mapping[str, int],
-        hours: tuple[datetime, datetime] | None,
-    ) -> Counts:
-        rows = InspectedRows(self._run.lake, self._suites)
-        records = self._records.count_in(rows.connection, (rows.records(*part) for part in parts), arrived)
-        impressions = self._impressions.count_in(rows.connection, [rows.impressions(before)])
-        query = rows.hours(*hours) if hours else None
-        return {**records, **impressions, **(self._hours.count_in(rows.connection, [query]) if query else {})}
+    def _of_rows(self, after: datetime, upto: datetime, watermark: datetime) -> Iterator[Counted]:
+        """Expectations on new records and on new impressions, with these rows."""
+        lake, seen = self._run.lake, IMPRESSIONS.name
+        if self._records:
+            yield self._records, new_records(lake, after, upto, self._suites)
+        if self._impressions:
+            rows = new_rows(lake, seen, after, upto, watermark, self._suites[seen])
+            yield self._impressions, rows.withColumn(SOURCE, F.lit(seen))
 
-    def _count_in_spark(
-        self,
-        after: datetime,
-        upto: datetime,
-        before: datetime,
-        arrived: Mapping[str, int],
-        hours: tuple[datetime, datetime] | None,
-    ) -> Counts:
-        lake, seen, suite = self._run.lake, IMPRESSIONS.name, self._suites.get(IMPRESSIONS.name)
-        records = new_records(lake, after, upto, self._suites)
-        impressions = new_rows(lake, seen, after, upto, before, suite).withColumn(SOURCE, F.lit(seen))
-        tasks = [
-            lambda: self._records.count(records, arrived),
-            lambda: self._impressions.count(impressions),
-        ]
-        of_records, of_impressions = run_concurrently(tasks)
-        compared = compare_hours(lake, *hours) if hours else None
-        of_hours = {} if compared is None else self._hours.count(compared)
-        return {**of_records, **of_impressions, **of_hours}
+    def _of_hours(self, before: datetime, done: Collection[Entry]) -> Iterator[Counted]:
+        """Expectations on hours, with those that the watermark has passed, if there are any."""
+        marks = [entry.watermark for entry in done if entry.watermark]
+        hours = compare_hours(self._run.lake, before, max(marks)) if marks and self._hours else None
+        if hours is not None:
+            yield self._hours, hours
 
     def _of_schemas(self) -> dict[str, tuple[int, int]]:
         there: Mapping[str, list[str]] = columns_of(self._run.lake, {each.table for each in self._schemas})
         return {each.id: _compare(each, there[each.table]) for each in self._schemas}
-
-
-def _in_parts(after: datetime, upto: datetime, done: Sequence[Entry]) -> Iterator[tuple[datetime, datetime]]:
-    """Ranges of ingest stamps with few enough rows for the driver."""
-    rows = 0
-    for entry, following in pairwise(done):
-        rows += entry.input_rows
-        if rows + following.input_rows > _ROWS_PER_PART:
-            yield after, entry.position
-            after, rows = entry.position, 0
-    yield after, upto
 
 
 def _of_impressions(expectation: Expectation) -> bool:

@@ -110,14 +110,8 @@ def compare_hours(lake: Lakehouse, before: datetime, now: datetime) -> DataFrame
 
 
 def columns_of(lake: Lakehouse, tables: Iterable[str]) -> dict[str, list[str]]:
-    """Columns of tables."""
-    return {table: _columns_of(lake, table) for table in tables}
-
-
-def _columns_of(lake: Lakehouse, table: str) -> list[str]:
-    lake.version(table)  # creates the table if it does not exist
-    local = lake.local.of(table)
-    return lake.read(table).columns if local is None else local.column_names(CONTRACTS[table])
+    """Columns of tables, from their schemas."""
+    return {table: lake.read(table).columns for table in tables}
 
 
 def _hour_of(at: datetime) -> datetime:

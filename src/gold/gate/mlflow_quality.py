@@ -73,9 +73,9 @@ def _offsets(run: JobContext, after: datetime, upto: datetime) -> dict[str, list
     stamp = F.col("ingested_at")
     records = run.lake.read(KAFKA_RECORDS.name).where((stamp > F.lit(after)) & (stamp <= F.lit(upto)))
     spans = records.groupBy("topic", "partition").agg(
-        F.min("offset").alias("first"), F.max("offset").alias("last")
+        F.min("offset").alias("low"), F.max("offset").alias("high")
     )
-    return {f"{row.topic}/{row.partition}": [row.first, row.last] for row in spans.collect()}
+    return {f"{row.topic}/{row.partition}": [row.low, row.high] for row in spans.collect()}
 
 
 def _rows(refined: Sequence[Entry]) -> dict[str, float]:

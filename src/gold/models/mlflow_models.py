@@ -1,6 +1,7 @@
 """Runs and versions of the data-driven models in MLflow."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from folds.rule_numbers import load_rule_numbers
 from gold.models.credit_chart import draw_credits
 from gold.models.mlflow_client import experiment, quiet_mlflow
 from gold.rules.model_run import ModelRun
+from gold.rules.period_paths import PeriodCredit
 from lakehouse.package_versions import requirements
 from lakehouse.settings import Settings
 
@@ -19,12 +21,13 @@ _REFUSED = re.compile(r"[^/\w.\- :]")  # characters that MLflow refuses in names
 _NEEDED = ("mlflow-skinny", "numpy", "pandas")
 
 
-def record_run(settings: Settings, computed: ModelRun) -> str:
+def record_run(settings: Settings, computed: ModelRun, path_file: Callable[[PeriodCredit], str]) -> str:
     """Log a run, and register a version of the model unless the last has the same paths and rules.
 
     Args:
         settings: the settings in force.
         computed: the result of the run.
+        path_file: returns the paths of a period, as CSV.
 
     Returns:
         The registered version with the paths and rules of the run.
@@ -38,7 +41,7 @@ def record_run(settings: Settings, computed: ModelRun) -> str:
             for prefix, step, figures in computed.metrics():
                 named = {_REFUSED.sub("_", f"{prefix}{name}"): value for name, value in figures.items()}
                 mlflow.log_metrics(named, step=step)
-            _keep_files(mlflow, computed)
+            _keep_files(mlflow, computed, path_file)
             name, hashes = settings.mlflow_model, computed.hashes
             numbers = ModelNumbers.of(load_rule_numbers(settings.conf))
             registered = _last_version(mlflow, name, hashes) or _register(mlflow, name, hashes, numbers)
@@ -46,13 +49,12 @@ def record_run(settings: Settings, computed: ModelRun) -> str:
             return registered
 
 
-def _keep_files(mlflow: Any, computed: ModelRun) -> None:
+def _keep_files(mlflow: Any, computed: ModelRun, path_file: Callable[[PeriodCredit], str]) -> None:
     """Log the paths of each period, as `millrace attribute` reads them, and a chart of the latest."""
     for period in computed.periods:
-        mlflow.log_text(period.as_csv(), f"paths/{computed.name_of(period)}.csv")
+        mlflow.log_text(path_file(period), f"paths/{computed.name_of(period)}.csv")
     for period in computed.latest():
-        figure = draw_credits(period, computed.credits[period])
-        mlflow.log_figure(figure, f"credit/{computed.name_of(period)}.png")
+        mlflow.log_figure(draw_credits(period), f"credit/{computed.name_of(period)}.png")
 
 
 def _last_version(mlflow: Any, name: str, hashes: dict[str, str]) -> str | None:

@@ -3,17 +3,15 @@
 import inspect
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 from zoneinfo import ZoneInfo
 
 from folds.persons import models
 from gold.rules import markov, paths
-from gold.rules.paths import Credit, to_money, total_value
-from gold.rules.period_paths import LAST_DAYS, MODELS, PeriodPaths
+from gold.rules.period_paths import LAST_DAYS, PeriodCredit
 
-Credits = Mapping[str, Mapping[str, Credit]]
 _LAST = "last_30_days"
 
 
@@ -24,34 +22,29 @@ class ModelRun:
     Args:
         watermark: the watermark of gold.
         zone: the time zone of the months.
-        periods: the periods and their paths, in order.
+        periods: the credit of each period, in order.
         rules: settings of the models, by name.
-        credits: by period, model and channel.
     """
 
     watermark: datetime
     zone: str
-    periods: tuple[PeriodPaths, ...]
+    periods: tuple[PeriodCredit, ...]
     rules: Mapping[str, str]
-    credits: dict[PeriodPaths, Credits] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "credits", {period: period.credits() for period in self.periods})
 
     @property
     def hashes(self) -> dict[str, str]:
         """SHA-256 of the paths, and of the code and settings of the models."""
-        payload = [[each.start.isoformat(), each.end.isoformat(), each.paths] for each in self.periods]
+        payload = [[each.start.isoformat(), each.end.isoformat(), each.digest] for each in self.periods]
         code = [inspect.getsource(module) for module in (markov, models, paths)]
         return {"paths_sha256": _hash(payload), "rules_sha256": _hash([*code, sorted(self.rules.items())])}
 
-    def name_of(self, period: PeriodPaths) -> str:
+    def name_of(self, period: PeriodCredit) -> str:
         """`last_30_days`, or the month, as 2026-03."""
         if (period.start, period.end) == (self.watermark - LAST_DAYS, self.watermark):
             return _LAST
         return f"{period.start.astimezone(ZoneInfo(self.zone)):%Y-%m}"
 
-    def latest(self) -> list[PeriodPaths]:
+    def latest(self) -> list[PeriodCredit]:
         """The last 30 days and the latest month, if they exist."""
         months = [period for period in self.periods if self.name_of(period) != _LAST]
         return [*months[-1:], *(period for period in self.periods if self.name_of(period) == _LAST)]
@@ -61,32 +54,7 @@ class ModelRun:
         for period in self.periods:
             name = self.name_of(period)
             prefix, step = (f"{_LAST}/", 0) if name == _LAST else ("", int(name.replace("-", "")))
-            yield prefix, step, {**period.figures(), **self._by_channel(period)}
-
-    def rows(self, version: str) -> list[dict[str, object]]:
-        """Rows of gold.channel_credit."""
-        return [
-            {
-                "period_start": period.start,
-                "period_end": period.end,
-                "model": model,
-                "channel": channel,
-                "conversions": credit.conversions,
-                "reporting_value": values[channel],
-                "model_version": version,
-            }
-            for period in self.periods
-            for model in MODELS
-            for values in [to_money(self.credits[period][model], total_value(period.paths))]
-            for channel, credit in self.credits[period][model].items()
-        ]
-
-    def _by_channel(self, period: PeriodPaths) -> dict[str, float]:
-        return {
-            f"{model}/{channel}": credit.conversions
-            for model, of in self.credits[period].items()
-            for channel, credit in of.items()
-        }
+            yield prefix, step, period.metrics()
 
 
 def _hash(payload: object) -> str:

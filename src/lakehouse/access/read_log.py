@@ -151,10 +151,7 @@ class ReadLog:
 
 def log_of(warehouse: Path) -> ReadLog:
     """The log of reads of the tables in a folder."""
-    # Imported here: at exit it is too late. Not `LocalTables`, since the pages run without PySpark.
-    from deltalake import write_deltalake
-
-    from lakehouse.delta.local_ddl import ensure_table
+    from lakehouse.delta.python_writer import append_rows, create_table  # at exit it is too late
 
     if not _LOG.handlers:
         _LOG.addHandler(logging.StreamHandler())
@@ -162,8 +159,8 @@ def log_of(warehouse: Path) -> ReadLog:
     properties = {**default_properties(_REMOVED_FILES, _LOG_ENTRIES), **properties_of(READS)}
 
     def write(rows: pa.Table) -> None:
-        ensure_table(folder, READS, properties)
-        write_deltalake(folder, rows, mode="append")
+        create_table(folder, READS, properties)
+        append_rows(folder, READS, rows)
 
     return ReadLog(write)
 

@@ -26,6 +26,8 @@ LEDGER = Table(
         Column("heard", "timestamp", "high-water mark of the side input, if the job has one"),
         Column("spark_jobs", "bigint", "Spark jobs; null where the runtime does not say"),
         Column("shuffles", "bigint", "stages of theirs that read shuffled rows; null where it does not say"),
+        Column("tasks", "bigint", "tasks of these jobs; null where it does not say"),
+        Column("task_seconds", "double", "run time of these tasks on executors, Python workers included"),
         Column("commits", "bigint", "commits to tables, but for that of this row"),
         Column("table_reads", "bigint", "look-ups of tables"),
         Column("producers", "string", "promises of live producers after the micro-batch, as JSON"),
@@ -146,3 +148,9 @@ READS = Table(
 )
 
 TABLES = (LEDGER, EXPECTATIONS, GATES, RULES, DIGESTS, TOPICS, READS)
+
+WITHOUT_SPARK = frozenset({DIGESTS.name, READS.name})
+"""Tables that, in a folder, are written by Python processes without a JVM, and never by Spark.
+
+Delta's log store for local files is safe against other writers in its own JVM only.
+"""

@@ -1,1 +1,1 @@
-"""Delta tables: read, written and declared through Spark or, in a folder, without it."""
+"""Delta tables: declared, read and written through Spark; change feeds and single rows without it."""

@@ -88,13 +88,6 @@ class CompareAndSwap:
         found = last.get("txn")
         self._known.setdefault(name, int(found) if isinstance(found, int) else 0)
 
-    def version(self, name: str, *, by_others: bool = False) -> int:
-        """The transaction id of the last commit that changed rows, optionally by other applications only."""
-        for _, metadata in self._commits(name):
-            if "txn" in metadata and not (by_others and metadata.get("writer") == self._writer):
-                return int(metadata["txn"])
-        return 0
-
     def commit(self, name: str, write: Callable[[Transaction, Mapping[str, object]], None]) -> None:
         """Commit to a table.
 

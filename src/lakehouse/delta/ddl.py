@@ -1,5 +1,6 @@
 """Location and DDL of tables: they are created, and their schemas evolved, from the contracts."""
 
+import shutil
 import threading
 from collections import defaultdict
 from dataclasses import dataclass
@@ -9,8 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from lakehouse.contracts import TABLES, Table
-from lakehouse.delta.local_access import LocalAccess
-from lakehouse.delta.table_properties import default_properties, properties_of
+from lakehouse.delta.table_properties import properties_of
 from lakehouse.settings import Settings
 
 _CREATION: dict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -30,7 +30,10 @@ def location_of(spark: SparkSession, settings: Settings, name: str) -> tuple[boo
         return not spark.catalog.tableExists(f"{settings.catalog}.{name}"), Location()
     layer, short = name.split(".")
     location = settings.warehouse / layer / short
-    is_new = not (location / "_delta_log").exists()
+    log = location / "_delta_log"
+    is_new = not any(log.glob("*.json"))
+    if is_new and log.exists():  # left by a process that was killed while it created the table
+        shutil.rmtree(log)
     return is_new, Location(f" LOCATION '{location.parent}'", f" LOCATION '{location}'")
 
 
@@ -74,18 +77,15 @@ class DeclaredTables:
     Args:
         spark: the job's session.
         settings: the settings in force.
-        local: creates tables without Spark, where that is possible.
 
     Attributes:
         is_empty: tables created by this object and not written to since.
     """
 
-    def __init__(self, spark: SparkSession, settings: Settings, local: LocalAccess) -> None:
+    def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self._spark = spark
         self._settings = settings
-        self._local = local
         self._ready: set[str] = set()
-        self._registered: set[str] = set()
         self.is_empty: set[str] = set()
 
     def ensure(self, name: str) -> None:
@@ -94,22 +94,8 @@ class DeclaredTables:
             return
         with _CREATION[name]:
             if name not in self._ready:
-                settings = self._settings
-                defaults = default_properties(settings.vacuum_retention, settings.feed_retention)
-                if not self._local.ensure(TABLES[name], {**defaults, **properties_of(TABLES[name])}):
-                    self._register(name)
+                self._create(TABLES[name])
                 self._ready.add(name)
-
-    def register(self, name: str) -> None:
-        """Ensure a table, and register it in Spark's catalog."""
-        self.ensure(name)
-        with _CREATION[name]:
-            self._register(name)
-
-    def _register(self, name: str) -> None:
-        if name not in self._registered:
-            self._create(TABLES[name])
-            self._registered.add(name)
 
     def _create(self, table: Table) -> None:
         is_new, where = location_of(self._spark, self._settings, table.name)
@@ -119,7 +105,7 @@ class DeclaredTables:
         if not self._has_layer(table.layer):
             self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {table.layer}{where.layer}")
         self._spark.sql(f"CREATE TABLE IF NOT EXISTS {table.name} {columns} USING delta{where.table} {more}")
-        if not is_new and table.name not in self._ready:
+        if not is_new:
             evolve_schema(self._spark, table)
 
     def _has_layer(self, layer: str) -> bool:

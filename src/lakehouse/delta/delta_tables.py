@@ -1,7 +1,7 @@
 """Reads and writes published tables. Apart from maintenance, every access to Delta goes through here."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,10 @@ from lakehouse.contracts.arrow import typed
 from lakehouse.delta.commit_log import Commit, read_commits
 from lakehouse.delta.compare_and_swap import CompareAndSwap, Transaction
 from lakehouse.delta.ddl import DeclaredTables
-from lakehouse.delta.local_access import LocalAccess
+from lakehouse.delta.exclusive import lock_of
 from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.spark_tables import SparkTables, checkpointed_columns
-from lakehouse.delta.table_locks import TableLocks
 from lakehouse.rows.arrow_frames import to_frame
 from lakehouse.rows.arrow_times import in_micros
 from lakehouse.run.batch_counters import TableCounter
@@ -27,12 +26,10 @@ from lakehouse.timestamps import from_micros, to_micros
 
 
 class Lakehouse:
-    """The tables of one home, as one job reads and writes them.
+    """The tables of one home or catalog, as one job reads and writes them.
 
     The metadata of each commit holds the job and its high-water mark: the ingest stamp up to which the
     job's input is in the table. After a crash the job reads its progress from the table itself.
-
-    Arrow tables are written without Spark where tables lie in a folder.
 
     Args:
         spark: a session that no other job uses, since metadata of a merge is set on the session.
@@ -42,8 +39,7 @@ class Lakehouse:
     Attributes:
         pinned: maps a table's name to the version that is read instead of the latest, or to None.
         counter: counts commits and reads of tables.
-        local: reads and writes tables without Spark, where that is possible.
-        coalesce_writes: whether appended rows go into one file.
+        files_per_append: number of files that an append writes at most.
     """
 
     def __init__(self, spark: SparkSession, settings: Settings, job: str) -> None:
@@ -52,32 +48,33 @@ class Lakehouse:
         self.job = job
         self.pinned: Callable[[str], int | None] = lambda _: None
         self.counter = TableCounter()
-        self.coalesce_writes = False
+        self.files_per_append = 1
         self._swap = CompareAndSwap(self.commits, job) if settings.catalog else None
         self._layer = ""
-        self._locks = TableLocks(settings.warehouse)
-        self.local = LocalAccess(settings)
-        self._declared = DeclaredTables(spark, settings, self.local)
+        self._declared = DeclaredTables(spark, settings)
         if settings.catalog:  # by SQL: the API would load the catalog under whichever session is active
             spark.sql(f"SET CATALOG `{settings.catalog}`")
         self._tables = SparkTables(spark)
 
     def read(self, name: str) -> DataFrame:
         """The table at its latest or pinned version. Created empty if it does not exist."""
-        self._look_up(name)
-        return self._in_spark(name).read(TABLES[name], self.pinned(name))
+        self._declared.ensure(name)
+        self._note(name)
+        self.counter.add("table_reads")
+        return self._tables.read(TABLES[name], self.pinned(name))
 
     def find(self, name: str, wanted: Lookup) -> pa.Table:
-        """Rows of the table at the version of `read`, collected to the driver, times in microseconds."""
-        self._declared.ensure(name)
-        local = self.local.of(name)
-        if local is None:
-            return in_micros(wanted.of_frame(self.read(name)).toArrow())
-        self._look_up(name)
-        return local.find(TABLES[name], wanted, self.pinned(name))
+        """Rows of a table of `ops`, collected to the driver, with times in microseconds.
+
+        Raises:
+            ValueError: for tables of other layers, whose rows stay on the executors.
+        """
+        if TABLES[name].layer != "ops":
+            raise ValueError(f"{name}: rows of this table are not collected to the driver")
+        return in_micros(wanted.of_frame(self.read(name)).toArrow())
 
     def version(self, name: str) -> int:
-        """The version of the table that `read` and `find` use."""
+        """The version of the table that `read` uses."""
         pinned = self.pinned(name)
         return next(self.commits(name))[0] if pinned is None else pinned
 
@@ -88,7 +85,7 @@ class Lakehouse:
 
         Args:
             name: the table.
-            rows: its columns, in any order.
+            rows: its columns, in any order; an Arrow table for single rows that the driver has made.
             upto: high-water mark of the commit, an ingest stamp.
             metadata: further metadata of the commit, as `last_commit` returns it.
         """
@@ -107,13 +104,12 @@ class Lakehouse:
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
             written = {**self._metadata(None, **metadata), **more}
-            self._in_spark(name).overwrite(table, computed, written, transaction, self._folder(name))
+            self._tables.overwrite(table, computed, written, transaction, self._folder(name))
 
         self._commit(name, write)
-        self._locks.note_rewrite(name)
 
     def merge_changes(
-        self, name: str, changes: DataFrame | pa.Table, upto: datetime, scope: Scope, **metadata: int
+        self, name: str, changes: DataFrame, upto: datetime, scope: Scope, **metadata: int
     ) -> None:
         """Upsert and delete rows by key, in one commit. Idempotent.
 
@@ -125,19 +121,12 @@ class Lakehouse:
             scope: a condition that holds for every affected row of the table, to prune files.
             metadata: further metadata of the commit.
         """
-        self._declared.ensure(name)
-        table = TABLES[name]
-        local = None if isinstance(changes, DataFrame) else self.local.of(name)
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
             written = {**self._metadata(upto, **metadata), **more}
-            if local is not None:
-                local.merge(table, changes, scope, written)
-            else:
-                self._in_spark(name).merge(table, self._frame(name, changes), scope, written, transaction)
+            self._tables.merge(TABLES[name], changes, scope, written, transaction)
 
         self._commit(name, write)
-        self._locks.note_rewrite(name)
 
     def high_water_mark(self, name: str) -> datetime | None:
         """The ingest stamp up to which this job's input is in a table, from the metadata of its commits."""
@@ -165,58 +154,24 @@ class Lakehouse:
 
         Between applications on a catalog, `CompareAndSwap` detects conflicts.
         """
-        with self._locks.lock(name):
+        with lock_of(self.settings.warehouse, name):
             if self._swap:
                 self._swap.begin()
                 self._layer = TABLES[name].layer
             yield
-
-    def rewrite_count(self, name: str) -> int:
-        """Number of commits of this application that rewrote rows of a table.
-
-        A job's cache of the table is valid while this number stays the same.
-        """
-        if self._swap:
-            return self._swap.version(name, by_others=True)
-        return self._locks.rewrite_count(name)
 
     def _append(
         self, name: str, rows: DataFrame | pa.Table, metadata: Mapping[str, object], **options: str | int
     ) -> None:
         self._declared.ensure(name)
         table = TABLES[name]
-        local = None if isinstance(rows, DataFrame) else self.local.of(name)
+        frame = rows if isinstance(rows, DataFrame) else to_frame(self.spark, typed(table, rows))
+        frame = frame.coalesce(self.files_per_append)
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
-            written = {**metadata, **more}
-            if local is not None:
-                local.append(table, rows, written, options)
-            else:
-                frame = self._frame(name, rows)
-                coalesced = frame.coalesce(1) if self.coalesce_writes else frame
-                self._in_spark(name).append(table, coalesced, written, {**options, **transaction})
+            self._tables.append(table, frame, {**metadata, **more}, {**options, **transaction})
 
         self._commit(name, write)
-
-    def _in_spark(self, name: str) -> SparkTables:
-        self._declared.register(name)
-        return self._tables
-
-    def _without_compaction(self, name: str) -> AbstractContextManager[object]:
-        """Lock the table: in a folder, Spark overwrites a log file that appears at the same moment.
-
-        Jobs that rewrite a layer hold its lock already.
-        """
-        is_locked = self.settings.catalog or TABLES[name].layer in LOCKS
-        return nullcontext() if is_locked else self._locks.lock(name)
-
-    def _frame(self, name: str, rows: DataFrame | pa.Table) -> DataFrame:
-        return rows if isinstance(rows, DataFrame) else to_frame(self.spark, typed(TABLES[name], rows))
-
-    def _look_up(self, name: str) -> None:
-        self._declared.ensure(name)
-        self._note(name)
-        self.counter.add("table_reads")
 
     def _folder(self, name: str) -> Path | None:
         return None if self.settings.catalog else self.settings.warehouse.joinpath(*name.split("."))
@@ -232,8 +187,7 @@ class Lakehouse:
         if self._swap and TABLES[name].layer in LOCKS:
             self._swap.commit(name, write)
         else:
-            with self._without_compaction(name):
-                write({}, {})
+            write({}, {})
         self._declared.is_empty.discard(name)
 
     def _metadata(self, upto: datetime | None, **more: object) -> dict[str, object]:

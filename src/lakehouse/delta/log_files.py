@@ -10,10 +10,6 @@ from typing import Any
 _COMMIT = re.compile(r"\d{20}\.json")
 
 
-class VersionTakenError(Exception):
-    """Another commit has the version: nothing was committed."""
-
-
 def commit_file(folder: Path, version: int) -> Path:
     """Path of a commit in a table's log."""
     return folder / "_delta_log" / f"{version:020}.json"

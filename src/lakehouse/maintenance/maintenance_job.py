@@ -8,13 +8,11 @@ from pathlib import Path
 from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.delta.compare_and_swap import COLLISIONS
 from lakehouse.delta.ddl import exists
-from lakehouse.delta.log_files import VersionTakenError
 from lakehouse.maintenance.compaction import (
-    compact,
-    configure_session,
+    MaintainedTable,
     delete_expired,
+    maintained_table,
     set_retention,
-    vacuum,
 )
 from lakehouse.maintenance.retention import retention
 from lakehouse.run.job import JobContext
@@ -30,8 +28,6 @@ VACUUM lists all files, which is slow and mostly finds little to remove.
 
 def maintain(run: JobContext) -> None:
     """Compact and vacuum all tables while the streaming jobs run."""
-    if not run.settings.catalog:
-        configure_session(run.spark)
     kept = retention(run.settings.vacuum_retention, Ledger(run.lake).positions())
     there = [name for name in TABLES if exists(run.spark, run.settings, name)]
     run.report_backlog(len(there))
@@ -44,22 +40,22 @@ def maintain(run: JobContext) -> None:
 def _maintain(run: JobContext, name: str, kept: timedelta) -> None:
     """Maintain one table; compaction holds its lock, for which jobs that commit to it wait."""
     clock = time.monotonic()
-    layer = TABLES[name].layer
+    table = maintained_table(run.lake, name)
     try:
-        with run.slot, run.lake.exclusive(LOCKS.get(layer, name)):
-            _compact(run, name, kept)
-    except (*COLLISIONS, VersionTakenError):  # by another application
+        with run.slot, run.lake.exclusive(LOCKS.get(TABLES[name].layer, name)):
+            _compact(run, table, name, kept)
+    except COLLISIONS:  # by another application
         run.log(f"{name}: in use, skipped until the next run")
-    table = (run.settings.warehouse, name)
-    if clock - _VACUUMED_AT.get(table, -math.inf) >= kept.total_seconds() * _VACUUM_INTERVAL_SHARE:
-        delete_expired(run.lake, name, datetime.now(timezone.utc))
-        vacuum(run.lake, name)
-        _VACUUMED_AT[table] = clock
+    key = (run.settings.warehouse, name)
+    if clock - _VACUUMED_AT.get(key, -math.inf) >= kept.total_seconds() * _VACUUM_INTERVAL_SHARE:
+        delete_expired(table, name, datetime.now(timezone.utc))
+        table.vacuum()
+        _VACUUMED_AT[key] = clock
     run.report_batch(1, time.monotonic() - clock)
 
 
-def _compact(run: JobContext, name: str, kept: timedelta) -> None:
-    set_retention(run.lake, name, kept, run.settings.feed_retention)
-    done = compact(run.lake, name)
+def _compact(run: JobContext, table: MaintainedTable, name: str, kept: timedelta) -> None:
+    set_retention(table, name, kept, run.settings.feed_retention)
+    done = table.compact()
     if done.after != done.before:
         run.log(f"{name}: {done.before} files compacted to {done.after}")

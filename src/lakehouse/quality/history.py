@@ -33,16 +33,21 @@ class History:
 
     def add(self, expectation: Expectation, counts: RowCounts) -> None:
         """Add the counts of a later evaluation, unless it had too few rows."""
-        if expectation.margin is not None and counts.rows >= max(expectation.at_least, 1):
+        if expectation.margin is not None and counts.rows >= enough_rows(expectation):
             self._evaluations[expectation.id].append(counts)
 
     def of(self, expectation: Expectation) -> RowCounts | None:
         """The sum of the counts; None while there are too few."""
         evaluations = self._evaluations[expectation.id]
         rows = sum(each.rows for each in evaluations)
-        if len(evaluations) < _ENOUGH_EVALUATIONS or rows < _ENOUGH_ROWS * max(expectation.at_least, 1):
+        if len(evaluations) < _ENOUGH_EVALUATIONS or rows < _ENOUGH_ROWS * enough_rows(expectation):
             return None
         return RowCounts(rows, sum(each.unexpected for each in evaluations))
+
+
+def enough_rows(expectation: Expectation) -> int:
+    """Number of rows from which on an evaluation counts."""
+    return max(expectation.at_least, 1)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Counts rows in scope and violations of all expectations in one aggregate over one frame."""
+"""Counts rows in scope and violations of expectations: one aggregate per frame, one Spark job for all."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -9,7 +9,6 @@ from pyspark.sql import functions as F
 from lakehouse.quality.evaluation import Counts
 from lakehouse.quality.sql_conditions import ROW_COUNT, scope_sql, violation_sql
 from lakehouse.quality.suites import RECORDS, ROWS, Expectation
-from lakehouse.rows.duckdb_sql import requoted
 
 SOURCE = "_table"
 """Column of a frame of several tables: the table of a row."""
@@ -27,42 +26,47 @@ class SuiteMetrics:
 
     def __init__(self, expectations: Sequence[Expectation]) -> None:
         self._expectations = expectations
-        self._sql = [count for each in expectations for count in _counts(each)]
-        self._columns = [F.expr(count) for count in self._sql]
+        sql = ", ".join(count for each in expectations for count in _counts(each))
+        self._counts = F.expr(f"array({sql})").alias("counts")
 
-    def count(self, frame: DataFrame, parameters: Mapping[str, int] | None = None) -> Counts:
-        """Count the rows of a frame.
+    def __bool__(self) -> bool:
+        """Whether there is an expectation."""
+        return bool(self._expectations)
 
-        Args:
-            frame: with `_table` and `_is_record`, unless its rows are hours.
-            parameters: values of `$PARAMETER` in expectations, by name.
-        """
-        return self._by_expectation(frame.agg(*self._columns).collect()[0], parameters) if self._sql else {}
+    def aggregate(self, frame: DataFrame) -> DataFrame:
+        """One row with `counts`, an array: for each expectation, rows in scope, and violations."""
+        return frame.agg(self._counts)
 
-    def count_in(
-        self, connection: Any, parts: Iterable[str], parameters: Mapping[str, int] | None = None
-    ) -> Counts:
-        """Count rows in DuckDB.
-
-        Args:
-            connection: of `lakehouse.rows.duckdb_sql.connect`.
-            parts: queries with the columns of `count`'s frame, run one after the other.
-            parameters: as of `count`.
-        """
-        if not self._sql:
-            return {}
-        counts = ", ".join(map(requoted, self._sql))
-        rows = (connection.execute(f"SELECT {counts} FROM ({part})").fetchall()[0] for part in parts)
-        found = [sum(count or 0 for count in column) for column in zip(*rows, strict=True)]  # null of no row
-        return self._by_expectation(found, parameters)
-
-    def _by_expectation(self, found: Sequence[int], parameters: Mapping[str, int] | None) -> Counts:
+    def by_expectation(self, counts: Sequence[int], parameters: Mapping[str, int]) -> Counts:
+        """The values of `aggregate` by expectation."""
         return {
-            each.id: _of_number(each, found[2 * place], parameters or {})
+            each.id: _of_number(each, counts[2 * place], parameters)
             if each.kind == ROW_COUNT
-            else (found[2 * place], found[2 * place + 1])
+            else (counts[2 * place], counts[2 * place + 1])
             for place, each in enumerate(self._expectations)
         }
+
+
+Counted = tuple[SuiteMetrics, DataFrame]
+"""Expectations, and their rows: with `_table` and `_is_record`, unless they are hours."""
+
+
+def count_rows(suites: Sequence[Counted], parameters: Mapping[str, int] | None = None) -> Counts:
+    """Count rows of several frames, in one Spark job. The driver gets one row per frame.
+
+    Args:
+        suites: expectations with their rows.
+        parameters: values of `$PARAMETER` in expectations, by name.
+    """
+    rows = [
+        metrics.aggregate(frame).withColumn("place", F.lit(place))
+        for place, (metrics, frame) in enumerate(suites)
+    ]
+    counts: dict[str, tuple[int, int]] = {}
+    for row in reduce(DataFrame.union, rows).collect() if rows else ():
+        metrics, _ = suites[row.place]
+        counts.update(metrics.by_expectation(row.counts, parameters or {}))
+    return counts
 
 
 def _of_number(expectation: Expectation, rows: int, parameters: Mapping[str, int]) -> tuple[int, int]:

@@ -19,7 +19,8 @@ from pyspark.sql import DataFrame
 
 from lakehouse.quality.data_docs import ReportPage, write_index
 from lakehouse.quality.evaluation import Result
-from lakehouse.quality.suites import STOP, Expectation
+from lakehouse.quality.gx_expectations import results_of, translate
+from lakehouse.quality.suites import Expectation
 
 KEPT = 20
 """Number of runs in the report; results of older runs are removed."""
@@ -74,7 +75,7 @@ class Report:
                     expectation_parameters=dict(parameters),
                     run_id=identifier,
                 )
-                found += _results(outcome, expectations)
+                found += results_of(outcome, expectations)
             self._build(context)
             return found
 
@@ -82,7 +83,7 @@ class Report:
         source = context.data_sources.add_or_update_spark(name)
         asset = source.add_dataframe_asset(name)
         batch = asset.add_batch_definition_whole_dataframe("rows")
-        suite = gx.ExpectationSuite(name, expectations=[_translate(gx, each) for each in expectations])
+        suite = gx.ExpectationSuite(name, expectations=[translate(gx, each) for each in expectations])
         context.suites.add_or_update(suite)
         validation = gx.ValidationDefinition(name=name, data=batch, suite=suite)
         context.validation_definitions.add_or_update(validation)
@@ -126,61 +127,6 @@ class Report:
         by_age = sorted(kept, key=lambda each: each.stat().st_mtime)
         for file in by_age[: max(len(by_age) - (KEPT - 1) * suites, 0)]:
             file.unlink()
-
-
-def _translate(gx: Any, expectation: Expectation) -> Any:
-    kind = "".join(part.capitalize() for part in expectation.kind.split("_"))
-    made = getattr(gx.expectations, kind)
-    meta = {"id": expectation.id, "severity": expectation.severity}
-    arguments: dict[str, Any] = {**expectation.arguments, "meta": meta, "description": _describe(expectation)}
-    arguments["severity"] = "critical" if expectation.severity == STOP else "warning"
-    if expectation.column:
-        arguments["column"] = expectation.column
-    if expectation.mostly < 1:
-        arguments["mostly"] = expectation.mostly
-    if expectation.where:
-        arguments |= {"row_condition": expectation.where, "condition_parser": "spark"}
-    return made(**arguments)
-
-
-def _describe(expectation: Expectation) -> str:
-    """The expectation as a line; dollar signs are doubled for the library's template."""
-    what = (
-        expectation.kind.removeprefix("expect_").replace("_", " ").replace("column values to ", "values to ")
-    )
-    arguments = [
-        f"{key.replace('_', ' ')} {_spoken(value)}"
-        for key, value in expectation.arguments.items()
-        if isinstance(value, (int, float, str, list)) and not isinstance(value, bool)
-    ]
-    parts = [what, *arguments, f"where {expectation.where}" if expectation.where else ""]
-    share = f"{expectation.mostly:.0%} of rows at least" if expectation.mostly < 1 else ""
-    details = ", ".join(part for part in (*parts, share) if part)
-    return f"{expectation.name} ({expectation.severity}): {details}".replace("$", "$$")
-
-
-def _spoken(value: object) -> str:
-    return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _results(outcome: Any, expectations: Iterable[Expectation]) -> list[Result]:
-    by_id = {each.id: each for each in expectations}
-    found = []
-    for validated in outcome.run_results.values():
-        for each in validated.results:
-            expectation = by_id[each.expectation_config.meta["id"]]
-            found.append(_result(expectation, bool(each.success), dict(each.result)))
-    return found
-
-
-def _result(expectation: Expectation, success: bool, counts: Mapping[str, Any]) -> Result:
-    rows = int(counts.get("element_count") or 0)
-    if not expectation.kind.endswith("_null"):
-        rows -= int(counts.get("missing_count") or 0)
-    unexpected = int(counts.get("unexpected_count") or 0)
-    number = counts.get("observed_value")
-    observed = unexpected / rows if rows else float(number) if isinstance(number, (int, float)) else 0.0
-    return Result(expectation, success, rows, unexpected, observed)
 
 
 @contextmanager

@@ -2,29 +2,29 @@
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.lookup import Lookup
 from lakehouse.quality.evaluation import Result
-from lakehouse.quality.history import History, WrittenCounts, history_of
-from lakehouse.quality.suites import Expectation
+from lakehouse.quality.history import EVALUATIONS, History, WrittenCounts, enough_rows, history_of
+from lakehouse.quality.suites import STOP, Expectation
 from lakehouse.rows.arrow_frames import rows_of as tuples_of
 from lakehouse.run.ledger import now
-from lakehouse.timestamps import to_micros
+from lakehouse.timestamps import EPOCH, to_micros
 
 NAME = "ops.expectations"
-_TYPES = {
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "double": pa.float64(),
-    "bigint": pa.int64(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-}
+_WRITE_INTERVAL = timedelta(seconds=30)
 
 
 def run_id_of(job: str, after: datetime, upto: datetime) -> str:
@@ -58,7 +58,40 @@ def rows_of(job: str, after: datetime, upto: datetime, results: Iterable[Result]
     ]
 
 
-def read_history(lake: Lakehouse, expectations: Collection[Expectation], released: Iterable[str]) -> History:
+@dataclass(frozen=True)
+class _LatestAccepted(Lookup):
+    """The results of publish that count as history: of each expectation, the latest `EVALUATIONS`.
+
+    Args:
+        expectations: those that are compared with history.
+        released: see `history_of`.
+    """
+
+    expectations: Collection[Expectation] = ()
+    released: Collection[str] = ()
+
+    def of_frame(self, rows: DataFrame) -> DataFrame:
+        """The matching rows of ops.expectations."""
+        accepted = F.col("success") | (F.col("severity") != STOP) | F.col("run_id").isin(*self.released)
+        latest = Window.partitionBy("table", "name").orderBy(F.desc("upto"), F.desc("run_at"))
+        written = rows.where(F.col("job") == "publish").where(accepted).where(self._is_decided())
+        ranked = written.withColumn("place", F.row_number().over(latest))
+        return ranked.where(F.col("place") <= EVALUATIONS).select(*self.columns)
+
+    def _is_decided(self) -> Column:
+        """Whether a row is of one of the expectations, on enough rows to decide it."""
+        conditions = (
+            (F.col("table") == each.table)
+            & (F.col("name") == each.name)
+            & (F.col("rows") >= enough_rows(each))
+            for each in self.expectations
+        )
+        return reduce(or_, conditions)
+
+
+def read_history(
+    lake: Lakehouse, expectations: Collection[Expectation], released: Collection[str]
+) -> History:
     """The history of expectations with a margin, from the results that publish wrote.
 
     Args:
@@ -69,14 +102,35 @@ def read_history(lake: Lakehouse, expectations: Collection[Expectation], release
     compared = [each for each in expectations if each.margin is not None]
     if not compared:
         return History()
-    columns = ("run_id", "table", "name", "success", "severity", "rows", "unexpected_count", "upto", "job")
-    wanted = Lookup(columns, key=("name", {each.name for each in compared}))
-    rows = sorted(tuples_of(lake.find(NAME, wanted), columns), key=lambda row: row[-2])
-    written = (WrittenCounts(*row[:-2]) for row in rows if row[-1] == "publish")
-    return history_of(compared, written, released)
+    columns = ("run_id", "table", "name", "success", "severity", "rows", "unexpected_count", "upto")
+    wanted = _LatestAccepted(columns, expectations=compared, released=released)
+    rows = sorted(tuples_of(lake.find(NAME, wanted), columns), key=lambda row: row[-1])
+    return history_of(compared, (WrittenCounts(*row[:-1]) for row in rows), released)
 
 
 def write_results(lake: Lakehouse, rows: Sequence[dict[str, Any]]) -> None:
     """Append rows in one commit."""
-    schema = pa.schema([(column.name, _TYPES[column.type]) for column in TABLES[NAME].columns])
-    lake.append(NAME, pa.Table.from_pylist(list(rows), schema))
+    lake.append(NAME, pa.Table.from_pylist(list(rows), arrow_schema(TABLES[NAME])))
+
+
+class ResultBuffer:
+    """Collects rows of ops.expectations, so that not every micro-batch commits some.
+
+    Args:
+        lake: the tables.
+    """
+
+    def __init__(self, lake: Lakehouse) -> None:
+        self._lake = lake
+        self._rows: list[dict[str, Any]] = []
+        self._written_at = EPOCH
+
+    def add(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Add rows."""
+        self._rows += rows
+
+    def write(self, always: bool) -> None:
+        """Write the rows, unless `always` is false and some were written in the last 30 seconds."""
+        if self._rows and (always or now() - self._written_at >= _WRITE_INTERVAL):
+            write_results(self._lake, self._rows)
+            self._rows, self._written_at = [], now()

@@ -1,15 +1,13 @@
 """Converts small tables between Arrow and Spark."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from datetime import date
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import starmap
+from itertools import accumulate, starmap
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+from pyspark.sql.pandas.types import from_arrow_schema
 
 T = TypeVar("T")
 
@@ -19,18 +17,6 @@ def to_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     if not table.num_rows:  # pyspark makes no array from structs without rows
         return spark.createDataFrame([], from_arrow_schema(table.schema))
     return spark.createDataFrame(table)
-
-
-def with_any_of(
-    rows: DataFrame,
-    column: str,
-    values: Collection[str] | Collection[int] | Collection[date],
-    how: str = "left_semi",
-) -> DataFrame:
-    """Rows with one of the values in a column; with `left_anti`, all other rows."""
-    type_ = to_arrow_type(rows.schema[column].dataType)
-    wanted = to_frame(rows.sparkSession, pa.table({column: pa.array(list(values), type_)}))
-    return rows.join(F.broadcast(wanted), column, how)
 
 
 def rows_of(table: pa.Table, names: Iterable[str]) -> list[tuple[Any, ...]]:
@@ -89,4 +75,13 @@ def _array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
         nothing = (None,) * type_.num_fields
         rows = [nothing if value is None else value for value in values]
         return pa.StructArray.from_arrays(transpose(rows, list(type_)), fields=list(type_), mask=missing)
+    if pa.types.is_list(type_) and pa.types.is_struct(type_.value_type):
+        return _list_array(values, type_)
     return pa.array(values, type_)
+
+
+def _list_array(lists: Sequence[Sequence[Any]], type_: pa.DataType) -> pa.Array:
+    """Lists of structs, none of them null."""
+    ends = list(accumulate(map(len, lists), initial=0))
+    elements = _array([each for one in lists for each in one], type_.value_type)
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), elements)

@@ -1,45 +1,45 @@
-"""Python functions over groups of rows of several kinds, partitioned by a key."""
+"""Python functions over groups of rows of several kinds, in Spark's Python workers (`mapInArrow`)."""
 
+import gc
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial, reduce
-from itertools import chain
+from functools import reduce
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from lakehouse.rows.arrow_frames import make_rows, struct_values, transpose
 from lakehouse.rows.arrow_times import in_micros
-from lakehouse.rows.checkpointing import checkpoint
-from lakehouse.rows.driver_or_spark import KEY, Rows, as_frame
-from lakehouse.rows.garbage import expect_many_rows
-from lakehouse.rows.worker_pool import count_parts, map_parts, split_by_key
+
+KEY = "_key"
+"""Column of the group key; never null."""
+
+_OBJECTS_PER_COLLECTION = 100_000
+"""Rows are tuples without reference cycles. With Python's default of 700, making them takes twice as long."""
 
 
 class GroupedRows:
     """Rows of whole groups, with times in microseconds.
 
     Args:
+        keys: the keys of the groups, each once, in order.
         kinds: rows with `KEY`, by kind.
     """
 
-    def __init__(self, kinds: Mapping[str, pa.Table]) -> None:
+    def __init__(self, keys: Sequence[Any], kinds: Mapping[str, pa.Table]) -> None:
+        self.keys = keys
         self._kinds = kinds
 
     @classmethod
     def of_union(cls, rows: pa.Table) -> "GroupedRows":
         """From rows of `union_by_kind`."""
         names = [name for name in rows.column_names if name != KEY]
-        return cls({name: _of_kind(rows, name) for name in names})
-
-    def group_keys(self) -> list[Any]:
-        """The keys of the groups, each once."""
-        return list(dict.fromkeys(key for rows in self._kinds.values() for key in rows[KEY].to_pylist()))
+        return cls(pc.unique(rows[KEY]).to_pylist(), {name: _of_kind(rows, name) for name in names})
 
     def rows(self, kind: str, make: Callable[..., Any], **nested: Callable[..., Any]) -> dict[Any, list[Any]]:
         """Rows of one kind, by key.
@@ -47,7 +47,7 @@ class GroupedRows:
         Args:
             kind: the kind.
             make: makes a row from the values of its columns, in order.
-            nested: by struct column, the function that makes its values.
+            nested: by struct column, or column of lists of structs, the function that makes a struct's value.
         """
         table = self._kinds.get(kind)
         if table is None:
@@ -63,6 +63,9 @@ class GroupedRows:
 Fold = Callable[[GroupedRows], Iterable[pa.RecordBatch]]
 """A function from whole groups to rows of the result."""
 
+FoldParts = Callable[[Iterator[GroupedRows]], Iterator[pa.RecordBatch]]
+"""A function from all groups of a partition; see `map_ordered_groups`."""
+
 
 def union_by_kind(kinds: Mapping[str, DataFrame]) -> DataFrame:
     """The union of frames of several kinds.
@@ -73,32 +76,82 @@ def union_by_kind(kinds: Mapping[str, DataFrame]) -> DataFrame:
     Returns:
         `KEY`, and for each kind a struct of the frame's other columns. In each row, one struct is not null.
     """
+    structs = {
+        kind: F.struct(*(name for name in rows.columns if name != KEY)) for kind, rows in kinds.items()
+    }
+    types = {
+        kind: rows.select(structs[kind].alias(kind)).schema[kind].dataType for kind, rows in kinds.items()
+    }
     frames = [
-        rows.select(KEY, F.struct(*(name for name in rows.columns if name != KEY)).alias(kind))
+        rows.select(
+            KEY,
+            *(
+                (structs[kind] if each == kind else F.lit(None).cast(types[each])).alias(each)
+                for each in kinds
+            ),
+        )
         for kind, rows in kinds.items()
     ]
-    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
+    return reduce(DataFrame.union, frames)
 
 
-def map_groups(rows: DataFrame, fold: Fold, schema: pa.Schema) -> DataFrame:
-    """Run a function over whole groups of rows, in Spark's Python workers.
+def with_key(rows: DataFrame, key: str | Column, names: Sequence[str]) -> DataFrame:
+    """Some columns of a frame, and a column or an expression as `KEY`."""
+    return rows.select((F.col(key) if isinstance(key, str) else key).alias(KEY), *names)
+
+
+def map_groups(kinds: Mapping[str, DataFrame], fold: Fold, schema: pa.Schema) -> DataFrame:
+    """Run a function over whole groups of rows: one shuffle by `KEY`, one pass in Python.
 
     A loop over sorted rows costs less than `applyInArrow`, which calls Python once per group.
 
     Args:
-        rows: the result of `union_by_kind`.
+        kinds: frames with `KEY`, by kind.
         fold: called with whole groups, about 10,000 rows or one group at a time.
         schema: schema of the result. Columns that a batch of the fold lacks are null.
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        expect_many_rows()
+        gc.set_threshold(_OBJECTS_PER_COLLECTION, 10, 10)
         for table in whole_groups(batches):
             for batch in fold(GroupedRows.of_union(in_micros(table))):
-                yield _with_all_columns(batch, schema)
+                yield with_all_columns(batch, schema)
 
-    sorted_rows = rows.repartition(KEY).sortWithinPartitions(KEY)
+    sorted_rows = union_by_kind(kinds).repartition(KEY).sortWithinPartitions(KEY)
     return sorted_rows.mapInArrow(run, from_arrow_schema(schema))
+
+
+def map_ordered_groups(
+    kinds: Mapping[str, DataFrame], order: Mapping[str, str], fold: FoldParts, schema: pa.Schema
+) -> DataFrame:
+    """Run a function over groups that may be larger than memory, with the rows of a group in order.
+
+    Args:
+        kinds: frames with `KEY`, by kind.
+        order: by kind, the column that a group's rows are in order of; comparable between kinds.
+        fold: called once per partition, with an Arrow batch of rows at a time, about 10,000 rows. A group may
+            continue in the next batch; no group comes back after another one.
+        schema: schema of the result. Columns that a batch of the fold lacks are null.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        gc.set_threshold(_OBJECTS_PER_COLLECTION, 10, 10)
+        parts = (in_micros(pa.Table.from_batches([batch])) for batch in batches if batch.num_rows)
+        for batch in fold(GroupedRows.of_union(part) for part in parts):
+            yield with_all_columns(batch, schema)
+
+    at = F.coalesce(*(F.col(f"{kind}.{column}") for kind, column in order.items()))
+    return (
+        union_by_kind(kinds)
+        .repartition(KEY)
+        .sortWithinPartitions(KEY, at)
+        .mapInArrow(run, from_arrow_schema(schema))
+    )
+
+
+def rows_of_kind(folded: DataFrame, kind: str) -> DataFrame:
+    """The rows of one kind in a fold's result, with a column for each field of its struct."""
+    return folded.where(F.col(kind).isNotNull()).select(f"{kind}.*")
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -128,7 +181,20 @@ def _of_kind(rows: pa.Table, kind: str) -> pa.Table:
 
 
 def _values(array: pa.ChunkedArray, make: Callable[..., Any] | None) -> list[Any]:
-    return array.to_pylist() if make is None else struct_values(array, make)
+    if make is None:
+        values: list[Any] = array.to_pylist()
+        return values
+    return _lists(array, make) if pa.types.is_list(array.type) else struct_values(array, make)
+
+
+def _lists(array: pa.ChunkedArray, make: Callable[..., Any]) -> list[list[Any] | None]:
+    """Values of a column of lists of structs."""
+    found: list[list[Any] | None] = []
+    for chunk in array.chunks:
+        values = iter(struct_values(pa.chunked_array([chunk.flatten()]), make))
+        lengths = chunk.value_lengths().to_pylist()
+        found += [None if length is None else list(islice(values, length)) for length in lengths]
+    return found
 
 
 def batch_of_kind(schema: pa.Schema, kind: str, rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -144,95 +210,11 @@ def batch_of_kind(schema: pa.Schema, kind: str, rows: Sequence[tuple[Any, ...]])
     return pa.RecordBatch.from_arrays([structs], schema=pa.schema([schema.field(kind)]))
 
 
-def _with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def with_all_columns(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch with the columns of a schema; those that it lacks are null."""
     present = {name: batch.column(name) for name in batch.schema.names}
     columns = [
         present[field.name] if field.name in present else pa.nulls(batch.num_rows, field.type)
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _fold_part(fold: Fold, tables: Mapping[str, pa.Table]) -> list[pa.Table]:
-    """The result of a fold, with batches of the same columns joined to one table."""
-    batches: dict[tuple[str, ...], list[pa.RecordBatch]] = defaultdict(list)
-    for batch in fold(GroupedRows(tables)):
-        batches[tuple(batch.schema.names)].append(batch)
-    return [pa.Table.from_batches(each) for each in batches.values()]
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Groups of rows, and the fold over them.
-
-    Args:
-        kinds: rows with `KEY`, by kind.
-        fold: called with some whole groups at a time.
-        schema: schema of the fold's result.
-    """
-
-    kinds: Mapping[str, Rows]
-    fold: Fold
-    schema: pa.Schema
-
-    def spread(self, spark: SparkSession) -> DataFrame:
-        """The result of the fold as a plan for Spark's Python workers."""
-        frames = {kind: as_frame(spark, rows) for kind, rows in self.kinds.items()}
-        return map_groups(union_by_kind(frames), self.fold, self.schema)
-
-    def collect(self) -> list[pa.Table]:
-        """The result of the fold, computed now: in this process, or in worker processes for many rows.
-
-        Returns:
-            Tables of one kind each, or of all columns if the fold has no kinds.
-        """
-        tables = {
-            kind: in_micros(rows.toArrow() if isinstance(rows, DataFrame) else rows)
-            for kind, rows in self.kinds.items()
-        }
-        parts = split_by_key(tables, KEY, count_parts(sum(rows.num_rows for rows in tables.values())))
-        return list(chain.from_iterable(map_parts(partial(_fold_part, self.fold), parts)))
-
-
-class Computed:
-    """The result of a fold, computed once: on the driver if it is small, else checkpointed in Spark.
-
-    Args:
-        groups: the groups, and the fold over them.
-        spark: the job's session.
-        is_small: whether groups and result fit on the driver.
-    """
-
-    def __init__(self, groups: Groups, spark: SparkSession, is_small: bool) -> None:
-        self._spark = spark
-        self._schema = groups.schema
-        self._frame = None if is_small else checkpoint(groups.spread(spark))
-        self._tables = groups.collect() if is_small else []
-
-    def rows(self, kind: str) -> Rows:
-        """The rows of one kind, on the driver or in Spark; a column for each field of the struct."""
-        if self._frame is not None:
-            return self._frame.where(F.col(kind).isNotNull()).select(f"{kind}.*")
-        return self.table(kind)
-
-    def frame(self, kind: str) -> DataFrame:
-        """The rows of one kind as a frame."""
-        return as_frame(self._spark, self.rows(kind))
-
-    def table(self, kind: str) -> pa.Table:
-        """The rows of one kind on the driver."""
-        if self._frame is not None:
-            found = self.rows(kind)
-            return found.toArrow() if isinstance(found, DataFrame) else found
-        theirs = [table[kind] for table in self._tables if kind in table.column_names]
-        chunks = chain.from_iterable(column.chunks for column in theirs)
-        return pa.Table.from_batches(
-            [pa.RecordBatch.from_struct_array(chunk) for chunk in chunks],
-            schema=pa.schema(list(self._schema.field(kind).type)),
-        )
-
-    def all_rows(self) -> Rows:
-        """All rows of a fold without kinds."""
-        if self._frame is not None:
-            return self._frame
-        return pa.concat_tables([self._schema.empty_table(), *self._tables])

@@ -1,25 +1,17 @@
 """Conditions on times that prune files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from lakehouse.rows.time_ranges import (
-    Interval,
-    in_ranges,
-    merge_buckets,
-    merge_spans,
-    overlapping,
-    time_buckets,
-)
+from lakehouse.rows.time_ranges import Interval, in_ranges, merge_spans, overlapping
 from lakehouse.timestamps import FIRST, LAST, from_micros, span_micros, to_micros
 
+SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
 _FIRST, _LAST = to_micros(FIRST), to_micros(LAST)
 
 
@@ -32,8 +24,6 @@ class TimePruner:
 
     def __init__(self, spans: list[tuple[int, int]]) -> None:
         self._spans = [(max(low, _FIRST), min(high, _LAST)) for low, high in spans]
-        self._lows = np.array([low for low, _ in self._spans], np.int64)
-        self._highs = np.array([high for _, high in self._spans], np.int64)
 
     @classmethod
     def of_spans(cls, spans: Iterable[tuple[int, int]], margin: timedelta = timedelta(0)) -> "TimePruner":
@@ -47,10 +37,22 @@ class TimePruner:
         return cls(merge_spans((low - around, high + around) for low, high in spans))
 
     @classmethod
-    def of_rows(cls, rows: DataFrame, time: str, margin: timedelta = MINUTE) -> "TimePruner":
-        """Ranges around the times of some rows; runs a Spark job."""
-        slots = rows.agg(time_buckets(F.col(time), MINUTE)).collect()[0][0]
-        return cls([(to_micros(low), to_micros(high)) for low, high in merge_buckets(slots, margin, MINUTE)])
+    def of_hours(
+        cls,
+        hours: Iterable[Sequence[int]] | None,
+        margin: timedelta = timedelta(0),
+        length: timedelta = HOUR,
+    ) -> "TimePruner":
+        """Ranges around spans of whole hours, or of other units.
+
+        Args:
+            hours: values of `hours_between`.
+            margin: added on both sides of each span.
+            length: the unit.
+        """
+        unit = span_micros(length)
+        spans = ((low * unit, (high + 1) * unit - 1) for low, high in hours or ())
+        return cls.of_spans(spans, margin)
 
     def contains(self, time: str) -> Column:
         """A condition: a time may be inside one of the ranges."""
@@ -60,23 +62,19 @@ class TimePruner:
         """A condition: the span from start to end, both included, may overlap one of the ranges."""
         return overlapping(start, end, self._intervals())
 
-    def mask(self, start: pa.ChunkedArray, end: pa.ChunkedArray) -> pa.Array:
-        """Whether each span, in microseconds, overlaps one of the ranges; false for null."""
-        is_known = start.is_valid().to_numpy() & end.is_valid().to_numpy()
-        first, last = (times.fill_null(0).to_numpy() for times in (start, end))
-        return pa.array(is_known & self._meets(first, last))
-
-    def meets(self, low: int, high: int) -> bool:
-        """Whether a span, in microseconds, overlaps one of the ranges."""
-        return bool(self._meets(np.array([low]), np.array([high]))[0])
-
-    def _meets(self, first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.bool_]:
-        if not self._spans:
-            return np.zeros(len(first), np.bool_)
-        place = np.searchsorted(self._highs, first)
-        lows = self._lows[np.minimum(place, len(self._spans) - 1)]
-        found: NDArray[np.bool_] = (place < len(self._spans)) & (lows <= last)
-        return found
-
     def _intervals(self) -> list[Interval]:
         return [(from_micros(low), from_micros(high)) for low, high in self._spans]
+
+
+def hours_between(low: Column, high: Column, length: timedelta = HOUR) -> Column:
+    """An aggregate: the distinct spans of whole hours that contain the spans of some rows.
+
+    There are at most as many as rows, and as pairs of hours in their times: the driver can collect them.
+
+    Args:
+        low: start of a row's span, in microseconds.
+        high: its end, included.
+        length: unit of the spans, if not an hour.
+    """
+    unit = F.lit(span_micros(length))
+    return F.collect_set(F.when(low.isNotNull(), F.array(F.floor(low / unit), F.floor(high / unit))))

@@ -17,12 +17,16 @@ class Counts:
     Args:
         spark_jobs: Spark jobs.
         shuffles: stages of these jobs that read shuffled rows.
+        tasks: tasks of these jobs.
+        task_seconds: sum of their run times on executors, Python workers included.
         commits: commits to tables.
         table_reads: tables looked up.
     """
 
     spark_jobs: int | None = None
     shuffles: int | None = None
+    tasks: int | None = None
+    task_seconds: float | None = None
     commits: int | None = None
     table_reads: int | None = None
 
@@ -66,12 +70,15 @@ class BatchCounter:
         tables, known = self._before
         since = self._tables.copy()
         found = _spark_jobs(self._spark)
-        fresh = None if known is None or found is None else found - known
+        stages = None if known is None or found is None else _stages(self._spark, found - known)
+        shuffles, tasks, seconds = (None, None, None) if stages is None else _sums(stages)
         return Counts(
-            None if fresh is None else len(fresh),
-            None if fresh is None else _shuffles(self._spark, fresh),
-            since["commits"] - tables["commits"],
-            since["table_reads"] - tables["table_reads"],
+            spark_jobs=None if known is None or found is None else len(found - known),
+            shuffles=shuffles,
+            tasks=tasks,
+            task_seconds=seconds,
+            commits=since["commits"] - tables["commits"],
+            table_reads=since["table_reads"] - tables["table_reads"],
         )
 
 
@@ -86,15 +93,21 @@ def _spark_jobs(spark: SparkSession) -> set[int] | None:
         return None
 
 
-def _shuffles(spark: SparkSession, jobs: set[int]) -> int | None:
-    """Number of stages of these jobs that read shuffled rows."""
+def _stages(spark: SparkSession, jobs: set[int]) -> list[Any] | None:
+    """The stages of these jobs, as Spark's status store knows them; None without access."""
     try:
         store = _java(spark).sparkContext().statusStore()
-        stages = {stage for job in jobs for stage in store.job(job).stageIds().mkString(",").split(",")}
-        read = [int(store.lastStageAttempt(int(stage)).shuffleReadBytes()) for stage in stages if stage]
-        return sum(size > 0 for size in read)
+        numbers = {number for job in jobs for number in store.job(job).stageIds().mkString(",").split(",")}
+        return [store.lastStageAttempt(int(number)) for number in numbers if number]
     except Exception:  # noqa: BLE001 - no figure is worth a micro-batch
         return None
+
+
+def _sums(stages: list[Any]) -> tuple[int, int, float]:
+    """Stages that read shuffled rows, tasks, and seconds of these tasks. Skipped stages have no tasks."""
+    shuffles = sum(int(stage.shuffleReadBytes()) > 0 for stage in stages)
+    tasks = sum(int(stage.numCompleteTasks()) for stage in stages)
+    return shuffles, tasks, sum(int(stage.executorRunTime()) for stage in stages) / 1000
 
 
 def _java(spark: SparkSession) -> Any:

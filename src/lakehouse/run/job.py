@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pyspark.sql import SparkSession
 
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.query_tuning import SMALL_BATCH_ROWS, SMALL_HISTORY_ROWS, Tuning
+from lakehouse.run.batch_settings import ROWS_PER_FILE, BatchSettings
 from lakehouse.run.rules_history import RulesHistory
 from lakehouse.settings import Settings
 
@@ -58,8 +58,9 @@ class JobContext:
 
     def __post_init__(self) -> None:
         self.lake = Lakehouse(self.spark, self.settings, self.job)
-        self._tuning = Tuning(self.spark)
+        self._batch_settings = BatchSettings(self.spark, self.settings.shuffle_partitions)
         self._rules = RulesHistory(self.lake, self.settings.conf)
+        self.tune_for_batch(self.settings.max_batch_rows)
 
     def report_backlog(self, rows: int) -> None:
         """Report how many rows are waiting, those of the current batch included."""
@@ -84,15 +85,7 @@ class JobContext:
             self._reused[type(computed)] = earlier = computed
         return earlier
 
-    def tune_for_batch(self, rows: int, history_rows: int = 0) -> None:
-        """Tune the session for a micro-batch: `rows` of its own, `history_rows` processed before it."""
-        self._tuning.tune_for_batch(rows, history_rows)
-        self.lake.coalesce_writes = rows < SMALL_BATCH_ROWS
-
-    def tune_for_history(self, rows: int) -> None:
-        """Tune the session for a job that reads this number of rows at once."""
-        self._tuning.tune_for_batch(rows if rows < SMALL_HISTORY_ROWS else SMALL_BATCH_ROWS, history_rows=0)
-
-    def tune_for_scan(self) -> None:
-        """Tune the session to scan many rows and write few, whatever the size of the micro-batch."""
-        self._tuning.tune_for_batch(SMALL_BATCH_ROWS, history_rows=0)
+    def tune_for_batch(self, rows: int) -> None:
+        """Choose the session's settings for a micro-batch, or for another computation over so many rows."""
+        self._batch_settings.choose(rows)
+        self.lake.files_per_append = max(1, rows // ROWS_PER_FILE)

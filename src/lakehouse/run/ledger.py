@@ -30,7 +30,7 @@ _TIMES = {column.name for column in TABLES[NAME].columns if column.type == "time
 class Entry:
     """A row of the ledger. Counts are rows; `position` and `heard` are ingest stamps.
 
-    The last four are those of `lakehouse.run.batch_counters.Counts`.
+    The last ones, from `spark_jobs`, are those of `lakehouse.run.batch_counters.Counts`.
     """
 
     job: str
@@ -50,6 +50,8 @@ class Entry:
     producers: str | None = None
     spark_jobs: int | None = None
     shuffles: int | None = None
+    tasks: int | None = None
+    task_seconds: float | None = None
     commits: int | None = None
     table_reads: int | None = None
 
@@ -114,10 +116,6 @@ class Ledger:
             if sum(each.input_rows for each in taken) >= rows:
                 break
         return taken
-
-    def rows_read(self, job: str) -> int:
-        """Total rows that the job has read."""
-        return pc.sum(self._rows(job)["input_rows"]).as_py() or 0
 
     def record(self, entry: Entry) -> None:
         """Append a row."""

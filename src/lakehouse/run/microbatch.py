@@ -8,25 +8,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import accumulate
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
 from lakehouse.run.batch_counters import BatchCounter
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger, now
 from lakehouse.timestamps import EPOCH
 
 _THROTTLE_FACTOR = 10  # a throttled job uses at most a tenth of the time
-
-
-@dataclass(frozen=True)
-class FollowingBatch:
-    """The micro-batch after another one.
-
-    Args:
-        upto: its high-water mark.
-        rows: rows that the upstream job read for it.
-    """
-
-    upto: datetime
-    rows: int
 
 
 @dataclass(frozen=True)
@@ -43,7 +33,6 @@ class Batch:
         side_input_after: high-water mark of the side input at the last batch.
         side_input_upto: high-water mark of the side input at this batch.
         producers: promises of live producers after the job's last batch, as JSON; None if none was live.
-        following: the next batch, if it is known already.
     """
 
     id: int
@@ -55,7 +44,6 @@ class Batch:
     side_input_after: datetime = EPOCH
     side_input_upto: datetime = EPOCH
     producers: str | None = None
-    following: FollowingBatch | None = None
 
     @property
     def has_side_input(self) -> bool:
@@ -79,6 +67,12 @@ class Outcome:
     late: int = 0
     watermark: datetime | None = None
     producers: str | None = None
+
+
+def stamped_within(after: datetime, upto: datetime) -> Column:
+    """A condition: the ingest stamp of a row is in (after, upto]."""
+    stamp = F.col("ingested_at")
+    return (stamp > F.lit(after)) & (stamp <= F.lit(upto))
 
 
 def run_microbatches(
@@ -112,7 +106,6 @@ def run_microbatches(
     ledger = Ledger(run.lake)
     source = _Source(run, ledger, upstream, side_input, processed_through)
     last = ledger.last(run.job)
-    history_rows = ledger.rows_read(run.job) if last else 0
     while not run.stop.is_set():
         began, sequence = time.monotonic(), ledger.sequence
         batch, done = source.next_batch(last), None
@@ -123,12 +116,12 @@ def run_microbatches(
                 if ledger.sequence != sequence:  # rows arrived while waiting for the lock
                     batch = source.next_batch(last)
                 if batch:
-                    run.tune_for_batch(batch.rows, history_rows)
+                    run.tune_for_batch(batch.rows)
                     admitted = gate(batch) if gate else batch
                     done = _run_batch(run, ledger, admitted, process) if admitted else None
                 elif idle:
                     idle()
-        last, history_rows = done or last, history_rows + (done.input_rows if done else 0)
+        last = done or last
         if done is None and run.once:
             return
         if batch is None:
@@ -151,7 +144,7 @@ class _Source:
         """The batch after the last one, or None if there are no rows. Reports the backlog."""
         pending = self.ledger.after(self.upstream, last.position if last else EPOCH)
         most = self.run.settings.max_batch_rows
-        batch = _next_batch(last, pending, most, self.processed_through, is_all=self.run.once)
+        batch = _next_batch(last, pending, most, self.processed_through)
         if self.side_input:
             batch = _with_side_input(batch, last, self.ledger.last(self.side_input))
         if batch:
@@ -171,25 +164,21 @@ def _throttle(run: JobContext, began: float, pause: timedelta | None) -> None:
 
 
 def _next_batch(
-    last: Entry | None, pending: list[Entry], max_rows: int, processed_through: datetime, is_all: bool
+    last: Entry | None, pending: list[Entry], max_rows: int, processed_through: datetime
 ) -> Batch | None:
-    """The first batch of the pending entries. The one after it is known if no entry can be added to it."""
+    """The first batch of the pending entries."""
     if not pending:
         return None
     entries = _entries_of_one(pending, max_rows, processed_through)
-    rest = pending[len(entries) :]
-    after = _entries_of_one(rest, max_rows, processed_through) if rest else []
-    is_known = after and (is_all or len(after) < len(rest))
-    taken, rows = entries[-1], _rows(entries)
+    taken = entries[-1]
     return Batch(
         id=last.batch_id + 1 if last else 0,
         after=last.position if last else EPOCH,
         upto=taken.position,
-        rows=rows,
+        rows=_rows(entries),
         watermark=last.watermark if last else None,
         upstream_watermark=taken.watermark,
         producers=last.producers if last else None,
-        following=FollowingBatch(after[-1].position, _rows(after)) if is_known else None,
     )
 
 

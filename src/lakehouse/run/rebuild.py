@@ -69,7 +69,7 @@ def stale_after(definitions: Definitions) -> list[str]:
 
 def _rebuild_all(run: JobContext, definitions: Definitions) -> None:
     """Rebuild tables one by one; log which others are stale after that."""
-    run.tune_for_history(Ledger(run.lake).rows_read("ingest"))
+    run.tune_for_batch(run.settings.max_batch_rows)
     for name, definition in definitions.items():
         if run.stop.is_set():
             return

@@ -27,6 +27,8 @@ _SESSION = {
     "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.adaptive.enabled": "false",
+    # Keys of a micro-batch are broadcast by hint. By size, Spark would broadcast history too.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.constraintPropagation.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -43,7 +45,6 @@ _LOCAL = {
 }
 _CLUSTER = {
     "spark.sql.adaptive.enabled": "true",
-    "spark.sql.shuffle.partitions": "24",
     "spark.executor.extraJavaOptions": "-Duser.timezone=UTC",
 }
 
@@ -80,11 +81,11 @@ def build_session(settings: Settings, jars: Sequence[Path], long_running: bool =
             "spark.driver.extraJavaOptions",
             f"{java_options} -Duser.timezone=UTC -Dderby.system.home={scratch}",
         )
-        .config("spark.sql.shuffle.partitions", str(cores))
-        .config("spark.default.parallelism", str(cores))
         .config("spark.local.dir", str(scratch))
         .config("spark.sql.warehouse.dir", str(settings.warehouse))
     )
+    if not settings.spark_master:
+        builder = builder.config("spark.sql.shuffle.partitions", str(cores))
     placed = _CLUSTER | {"spark.executor.memory": settings.spark_memory} if settings.spark_master else _LOCAL
     defaults = default_properties(settings.vacuum_retention, settings.feed_retention).items()
     tables = {f"spark.{_TABLE_DEFAULTS}.{name.removeprefix('delta.')}": value for name, value in defaults}

@@ -1,54 +1,62 @@
 """Finds duplicates by UID: the first record is kept, even if other fields differ."""
 
-from typing import Any
+from datetime import datetime
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from lakehouse.rows.arrow_frames import rows_of
-from lakehouse.rows.driver_or_spark import local_rows
+from lakehouse.rows.semi_join import semi_join
+from lakehouse.rows.time_pruner import SECOND, TimePruner, hours_between
 
 PLACE = ("ingested_at", "topic", "partition", "offset")
 FIRST = ("first_topic", "first_partition", "first_offset")
 ENTRY = ("event_id", "event_hash", *PLACE)
-_COPY = [
-    pa.field("ingested_at", pa.timestamp("us", "UTC")),
-    pa.field("topic", pa.string()),
-    pa.field("partition", pa.int32()),
-    pa.field("offset", pa.int64()),
-    pa.field("first_topic", pa.string()),
-    pa.field("first_partition", pa.int32()),
-    pa.field("first_offset", pa.int64()),
-]
 
 
-def find_duplicates(records: pa.Table, known: pa.Table) -> pa.Table:
+def find_duplicates(records: DataFrame, events: DataFrame, after: datetime) -> DataFrame:
     """Find records that are duplicates, and the record that each duplicates.
 
     A record is never a duplicate of itself, so a repeated batch after a crash gives the same classes.
 
     Args:
-        records: `ENTRY` of one micro-batch's records that may become events; times in microseconds.
-        known: `ENTRY` of silver.events, without a time limit. Both tables may leave out records with a UID
-            that occurs only once: see `silver.dedup.uid_index`.
+        records: `ENTRY` of one micro-batch's records that may become events. Checkpointed.
+        events: silver.events.
+        after: high-water mark before the micro-batch. Later events in the table were written by the same
+            micro-batch before a crash; they are among its records.
 
     Returns:
-        One row per duplicate: ingested_at and coordinates, and `first_topic`, `first_partition` and
-        `first_offset` of the record that is kept.
+        Output of `mark_duplicates`; not computed yet.
     """
-    first: dict[str, tuple[Any, ...]] = {}
-    places = rows_of(records, ("event_id", *PLACE))
-    for event_id, *place in (*places, *rows_of(known, ("event_id", *PLACE))):
-        first[event_id] = min(first.get(event_id, tuple(place)), tuple(place))
-    copies = [
-        (*place, *first[event_id][1:]) for event_id, *place in places if tuple(place) != first[event_id]
-    ]
-    return local_rows(_COPY, copies)
+    known = known_events(records, events.where(F.col("ingested_at") <= F.lit(after)))
+    return mark_duplicates(records.unionByName(known))
+
+
+def known_events(records: DataFrame, events: DataFrame) -> DataFrame:
+    """`ENTRY` of earlier events that records may duplicate: those with the hash of a record's UID.
+
+    All earlier events are searched, by the column of hashes alone. Where it has a match, the other columns
+    are read from the few files of its ingest stamp. See docs/decisions/0048.
+
+    Args:
+        records: `ENTRY` of the records.
+        events: silver.events; some of its rows may be among the records.
+    """
+    hits = semi_join(events.select("event_hash", "ingested_at"), records, "event_hash")
+    stamp = F.unix_micros("ingested_at")
+    seconds = hits.agg(hours_between(stamp, stamp, SECOND)).collect()[0][0]
+    near = TimePruner.of_hours(seconds, length=SECOND)
+    return semi_join(events.select(*ENTRY).where(near.contains("ingested_at")), records, "event_hash")
 
 
 def mark_duplicates(everyone: DataFrame) -> DataFrame:
-    """Find the duplicates among all records of some UIDs, as a Spark plan; see `find_duplicates`."""
+    """Find the duplicates among all records of some UIDs.
+
+    Args:
+        everyone: `ENTRY` of the records; a record may be there twice.
+
+    Returns:
+        One row per duplicate: `PLACE`, and `FIRST`, the coordinates of the record that is kept.
+    """
     first = F.min(F.struct(*PLACE)).over(Window.partitionBy("event_id"))
     copies = everyone.withColumn("first", first).where(F.struct(*PLACE) != F.col("first"))
     return copies.select(

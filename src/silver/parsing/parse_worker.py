@@ -70,13 +70,6 @@ def arrow_parser(
     return parse_batches
 
 
-def parse_table(rules: ParseRules, rates_topic: str, records: pa.Table) -> pa.Table:
-    """Parse records of bronze; see `parse_batch`."""
-    known = _with_cache(rules)
-    batches = records.to_batches() or [pa.RecordBatch.from_pylist([], records.schema)]
-    return pa.Table.from_batches([parse_batch(batch, known, rates_topic) for batch in batches])
-
-
 def parse_batch(batch: pa.RecordBatch, rules: ParseRules, rates_topic: str) -> pa.RecordBatch:
     """Parse a batch of bronze records to candidates, one row per record, in order.
 

@@ -1,11 +1,9 @@
-"""Parses bronze records in Python, on the driver or in Spark's workers."""
+"""Parses bronze records in Python, in Spark's workers."""
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -14,11 +12,7 @@ from folds.records.parse_rules import ParseRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.silver import EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
 from lakehouse.errors import MillraceError
-from lakehouse.rows.arrow_times import in_micros
-from lakehouse.rows.checkpointing import checkpoint
-from lakehouse.rows.driver_or_spark import Rows
-from lakehouse.rows.worker_pool import count_parts, map_parts
-from silver.parsing.parse_worker import COLUMNS, UNTOUCHED, arrow_parser, parse_table
+from silver.parsing.parse_worker import COLUMNS, UNTOUCHED, arrow_parser
 
 _TYPES = {
     column.name: column.type
@@ -45,34 +39,10 @@ class RecordParser:
 
     def __init__(self, rules: ParseRules, rates_topic: str) -> None:
         self.rules = rules
-        self._rates_topic = rates_topic
         self._parse = arrow_parser(rules, rates_topic)
 
-    def read(self, records: Rows) -> Rows:
-        """Parse records eagerly, on the driver or in Spark, like the input.
-
-        Args:
-            records: bronze.kafka_records.
-
-        Returns:
-            The columns of `plan`, computed; on the driver, times are in microseconds.
-        """
-        if not isinstance(records, DataFrame):
-            parsed = self._parse_here(records)
-            version = pa.repeat(self.rules.version, parsed.num_rows)
-            return in_micros(parsed).append_column("rules_version", version)
-        with naming_missing_packages():
-            return checkpoint(self.plan(records))
-
-    def _parse_here(self, records: pa.Table) -> pa.Table:
-        """Parse in this process, or in worker processes if there are many records."""
-        parts = count_parts(records.num_rows)
-        size = -(-records.num_rows // parts)
-        slices = [records.slice(size * number, size) for number in range(parts)]
-        return pa.concat_tables(map_parts(partial(parse_table, self.rules, self._rates_topic), slices))
-
-    def plan(self, records: DataFrame) -> DataFrame:
-        """Parse records lazily, as a Spark plan.
+    def parse(self, records: DataFrame) -> DataFrame:
+        """Parse records, lazily: one pass in Python.
 
         Args:
             records: bronze.kafka_records.

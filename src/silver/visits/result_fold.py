@@ -1,53 +1,60 @@
-"""Computes changes of silver.search_results from searches, their results and clicks."""
+"""Changes of silver.search_results, computed from searches, their results and clicks."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from folds.visitors.results import RESULT_ROLES, SearchEvent, ShownResult, as_of, find_results
+from folds.visitors.results import (
+    RESULT_ROLES,
+    SearchEvent,
+    ShownResult,
+    affected_spans,
+    as_of,
+    find_results,
+)
 from folds.visitors.rules import ExposureRule
 from folds.visitors.spans import Span, is_within
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.delta.write_changes import as_tuples, change_type
-from lakehouse.rows.driver_or_spark import KEY, Rows, local_rows, with_key
-from lakehouse.rows.grouped import GroupedRows, Groups, batch_of_kind
+from lakehouse.rows.arrow_frames import transpose
+from lakehouse.rows.grouped import GroupedRows, map_groups, with_key
 from lakehouse.rows.row_changes import RowDiff
 from lakehouse.timestamps import span_micros, to_micros
 
 EVENT_COLUMNS = ("visitor_id", *SearchEvent._fields)
 """Columns of silver.events that rows are computed from."""
 
-_CHANGE = SEARCH_RESULTS.short_name
-_RESULT = pa.schema([pa.field(_CHANGE, change_type(SEARCH_RESULTS))])
-_SPAN = [pa.field(KEY, pa.string()), pa.field("low", pa.int64()), pa.field("high", pa.int64())]
+_RESULT = pa.schema(list(change_type(SEARCH_RESULTS)))
 _HOUR = span_micros(timedelta(hours=1))
 
 
-def result_groups(
-    kinds: Mapping[str, Rows], spans: Mapping[str, Sequence[Span]], rule: ExposureRule, watermark: datetime
-) -> Groups:
-    """Build the grouped computation of search results, for time spans of visitors.
+def result_changes(
+    new: DataFrame, events: DataFrame, known: DataFrame, rule: ExposureRule, watermark: datetime
+) -> DataFrame:
+    """Recompute the search results that new events and the watermark change.
 
     Args:
-        kinds: `event`, with `EVENT_COLUMNS`, and `known`, rows of silver.search_results: all rows within the
-            spans, and other rows that only the watermark may change.
-        spans: by visitor.
+        new: visitor_id and event_time of the new events.
+        events: `EVENT_COLUMNS`, the new events included: at least all events that the affected searches are
+            computed from.
+        known: rows of silver.search_results: all rows of the affected searches, and other rows that only the
+            watermark may change. A row may be there twice.
         rule: of searches.
         watermark: decides which rows are open.
 
     Returns:
-        A lazy computation of one struct of `change_type`, named after the table.
+        Columns of `change_type`; not computed yet.
     """
-    columns = {"event": EVENT_COLUMNS, "known": SEARCH_RESULTS.column_names}
-    of_visitor = {kind: with_key(rows, "visitor_id", columns[kind]) for kind, rows in kinds.items()}
-    rows = [(visitor, *span) for visitor, theirs in spans.items() for span in theirs]
-    span = local_rows(_SPAN, rows)
-    return Groups({**of_visitor, "span": span}, _ResultFold(rule, to_micros(watermark)), _RESULT)
+    kinds = {
+        "new": with_key(new, "visitor_id", ("event_time",)),
+        "event": with_key(events, "visitor_id", EVENT_COLUMNS),
+        "known": with_key(known, "visitor_id", SEARCH_RESULTS.column_names),
+    }
+    return map_groups(kinds, _ResultFold(rule, to_micros(watermark)), _RESULT)
 
 
 def all_results(events: DataFrame, rule: ExposureRule, watermark: datetime) -> DataFrame:
@@ -59,16 +66,22 @@ def all_results(events: DataFrame, rule: ExposureRule, watermark: datetime) -> D
     length = F.lit(max(_HOUR, rule.span))
     times = (F.unix_micros("event_time") - back for back in (0, rule.span - 1))
     hours = F.array_distinct(F.array(*(at - F.pmod(at, length) for at in times)))
-    placed = of_results(events, EVENT_COLUMNS).select(*EVENT_COLUMNS, F.explode(hours).alias("low"))
-    key = F.concat_ws("|", F.col("low").cast("string"), "visitor_id").alias(KEY)
-    spans = placed.select(key, "low", (F.col("low") + length).alias("high")).distinct()
-    kinds = {"event": placed.select(key, *EVENT_COLUMNS), "span": spans}
-    found = Groups(kinds, _ResultFold(rule, to_micros(watermark)), _RESULT).spread(events.sparkSession)
-    return found.select(f"{_CHANGE}.*").select(*SEARCH_RESULTS.column_names)
+    placed = of_results(events).select(*EVENT_COLUMNS, F.explode(hours).alias("low"))
+    key = F.concat_ws("|", F.col("low").cast("string"), "visitor_id")
+    spans = with_key(placed.withColumn("high", F.col("low") + length), key, ("low", "high")).distinct()
+    kinds = {"event": with_key(placed, key, EVENT_COLUMNS), "span": spans}
+    return map_groups(kinds, _ResultFold(rule, to_micros(watermark)), _RESULT).select(
+        *SEARCH_RESULTS.column_names
+    )
+
+
+def of_results(events: DataFrame) -> DataFrame:
+    """Select events that are searches, results or clicks on results."""
+    return events.where(F.col("role").isin(*RESULT_ROLES))
 
 
 class _ResultFold:
-    """The search result fold, as Spark's Python workers run it.
+    """The fold, as Spark's Python workers run it.
 
     Args:
         rule: of searches.
@@ -80,16 +93,14 @@ class _ResultFold:
         self._watermark = watermark
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-        spans = groups.rows("span", tuple)
-        events = groups.rows("event", _of_visitor)
-        known = groups.rows("known", ShownResult)
+        new, spans = groups.rows("new", _time), groups.rows("span", tuple)
+        events, known = groups.rows("event", _of_visitor), groups.rows("known", ShownResult)
         diff, changes = RowDiff(SEARCH_RESULTS), []
-        for group in spans.keys() | known.keys():
+        for group in groups.keys:
+            affected = [*affected_spans(new.get(group, ()), self._rule.span), *spans.get(group, ())]
             before = set(known.get(group, ()))  # a row may have been looked up twice
-            now = self._rows(events.get(group, ()), sorted(spans.get(group, ())), before)
-            changes += as_tuples(diff.compare(before, now))
-        if changes:
-            yield batch_of_kind(_RESULT, _CHANGE, changes)
+            changes += diff.compare(before, self._rows(events.get(group, ()), sorted(affected), before))
+        yield pa.RecordBatch.from_arrays(transpose(as_tuples(changes), list(_RESULT)), schema=_RESULT)
 
     def _rows(
         self, events: Sequence[tuple[str, SearchEvent]], spans: Sequence[Span], before: Iterable[ShownResult]
@@ -99,18 +110,13 @@ class _ResultFold:
         others = [as_of(row, self._rule, self._watermark) for row in outside]
         if not events:
             return others
-        visitor = events[0][0]
         theirs = [event for _, event in events]
-        return others + find_results(visitor, theirs, spans, self._rule, self._watermark)
-
-
-def of_results(events: Rows, names: Sequence[str]) -> Rows:
-    """Select columns of events that are searches, results or clicks on results."""
-    if isinstance(events, DataFrame):
-        return events.where(F.col("role").isin(*RESULT_ROLES)).select(*names)
-    is_one = pc.is_in(events["role"], pa.array(RESULT_ROLES))
-    return events.filter(is_one).select(list(names))
+        return others + find_results(events[0][0], theirs, spans, self._rule, self._watermark)
 
 
 def _of_visitor(visitor_id: str, *event: Any) -> tuple[str, SearchEvent]:
     return visitor_id, SearchEvent(*event)
+
+
+def _time(at: int) -> int:
+    return at

@@ -15,6 +15,8 @@ from kit.spark import empty_home
 from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.run.job import JobContext
 
+pytestmark = pytest.mark.long
+
 
 def test_rebuilt_files_have_disjoint_minute_ranges(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

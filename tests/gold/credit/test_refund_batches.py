@@ -5,6 +5,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from gold.rebuild_definitions import DEFINITIONS
@@ -15,6 +16,8 @@ from kit.spark import empty_home
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
+
+pytestmark = pytest.mark.long
 
 HOUR = timedelta(hours=1)
 CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"

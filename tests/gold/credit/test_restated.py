@@ -16,6 +16,8 @@ from kit.records import NOON, Bronze, Record, message, rate, record
 from kit.spark import empty_home
 from lakehouse.contracts import TABLES
 
+pytestmark = pytest.mark.long
+
 HOUR = timedelta(hours=1)
 CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 PERSONAL = ("gold.conversions", "gold.attribution", "gold.trails", "gold.touches")

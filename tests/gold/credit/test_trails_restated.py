@@ -9,7 +9,6 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-import gold.publish
 from gold.rebuild_definitions import DEFINITIONS
 from kit.oracle import Oracle
 from kit.oracle_promotions import Choices
@@ -98,21 +97,11 @@ def steps(settings: Settings, order: str) -> list[str]:
     return [event.removeprefix(f"{order}-") for event in events][:-1]
 
 
-@pytest.mark.parametrize(
-    ("small_batch_rows", "choices"),
-    [
-        pytest.param(1_000, CHOICES[1], id="on the driver"),
-        pytest.param(0, CHOICES[0], id="in Spark", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("choices", CHOICES)
 def test_late_events_update_published_trails(
-    small_batch_rows: int,
-    choices: Choices,
-    spark: SparkSession,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    choices: Choices, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gold.publish, "SMALL_BATCH_ROWS", small_batch_rows)
     use_rules(tmp_path / "bundle", choices, monkeypatch)
     settings = empty_home(spark, tmp_path / "home")
     bronze = Bronze(spark, settings)

@@ -4,25 +4,40 @@ from datetime import date, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 import pytest
+from pyspark.sql import SparkSession
 
-from gold.credit.minute_fold import quarter_marks
-from gold.credit.minute_input import quarter_of
-from gold.daily.business_days import day_of, days_since
+from gold.daily.business_days import BusinessDays, business_day, days_since, with_day
 from kit.oracle_wire import micros
-from lakehouse.rows.arrow_times import in_micros
+from lakehouse.timestamps import EPOCH
 
 # Midnight in India; in Nepal it is a quarter of an hour earlier, in Newfoundland nine hours later.
 MIDNIGHT = datetime(2026, 3, 1, 18, 30, tzinfo=timezone.utc)
+QUARTER, TICK = timedelta(minutes=15), timedelta(microseconds=1)
+ZONES = ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns"]
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns"])
-def test_quarter_hour_mark_lies_in_business_day_of_its_events(zone: str) -> None:
-    quarter, tick = timedelta(minutes=15), timedelta(microseconds=1)
-    for at in (
-        MIDNIGHT + n * quarter + off for n in (-1, 0, 1, 36) for off in (-tick, timedelta(0), quarter / 2)
-    ):
-        [minute] = in_micros(quarter_marks({quarter_of(micros(at))}))["minute"].to_pylist()
-        assert day_of(minute, zone) == at.astimezone(ZoneInfo(zone)).date(), at
+@pytest.mark.parametrize("zone", ZONES)
+def test_quarter_hour_is_in_business_day_of_its_events(spark: SparkSession, zone: str) -> None:
+    offsets = (-TICK, timedelta(0), QUARTER / 2)
+    events = [MIDNIGHT + number * QUARTER + offset for number in (-1, 0, 1, 36) for offset in offsets]
+    marks = [at - (at - EPOCH) % QUARTER for at in events]
+    rows = spark.createDataFrame(list(zip(events, marks, strict=True)), "at TIMESTAMP, mark TIMESTAMP")
+    days = rows.select("at", business_day("at", zone), business_day("mark", zone)).collect()
+    assert len(days) == len(events)
+    for at, day, of_mark in days:
+        assert day == of_mark == at.replace(tzinfo=timezone.utc).astimezone(ZoneInfo(zone)).date()
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_pruner_of_days_keeps_their_times(spark: SparkSession, zone: str) -> None:
+    hours = [MIDNIGHT + number * timedelta(hours=1) for number in range(-60, 60)]
+    rows = with_day(spark.createDataFrame([(at,) for at in hours], "at TIMESTAMP"), "at", zone)
+    days = BusinessDays([date(2026, 3, 1)], zone)
+    inside = rows.where(rows["day"].isin(*days.days))
+    near = rows.where(days.near_until(timedelta(0)).contains("at"))
+    times = sorted(row.event_time for row in inside.collect())
+    assert times == sorted(row.event_time for row in near.collect())
+    assert times == [micros(at) for at in hours if at.astimezone(ZoneInfo(zone)).date() == date(2026, 3, 1)]
 
 
 @pytest.mark.parametrize(("zone", "first"), [("UTC", 29), ("Europe/Berlin", 28), ("America/New_York", 29)])

@@ -12,6 +12,7 @@ from gold.daily.summary_schedule import SummarySchedule
 from kit.records import NOON
 
 INTERVAL = 20.0  # seconds
+ROWS = 70_000  # new minutes
 
 
 class Clock:
@@ -20,14 +21,14 @@ class Clock:
     def __init__(self) -> None:
         self.now = 1000.0
         self.started: list[float] = []
-        self.prepared = 0
+        self.tuned: list[int] = []
         self.order: list[object] = []
 
     def monotonic(self) -> float:
         return self.now
 
-    def prepare(self) -> None:
-        self.prepared += 1
+    def tune(self, rows: int) -> None:
+        self.tuned.append(rows)
 
     def work(self, seconds: float) -> None:
         self.order.append("windows")
@@ -44,18 +45,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> SummarySchedule:
     """A schedule whose window update takes this long and whose daily update takes no time."""
-    lake = SimpleNamespace(last_commit=lambda _table: {})
+    lake = SimpleNamespace(last_commit=lambda _table: {"sequence": 1})
     settings = SimpleNamespace(
         conf=Path("conf"),
         business_time_zone="UTC",
         reporting_currency="EUR",
         summary_interval=timedelta(seconds=INTERVAL),
     )
-    run: Any = SimpleNamespace(lake=lake, settings=settings, tune_for_scan=clock.prepare)
-    parts = [(summary_schedule.Traffic, "update"), (SummarySchedule, "_sum_days")]
-    for of, name in parts:
-        work = clock.work if name == "update" else lambda _seconds: clock.order.append("days")
-        monkeypatch.setattr(of, name, lambda *_, work=work: work(seconds))
+    run: Any = SimpleNamespace(lake=lake, settings=settings, tune_for_batch=clock.tune)
+    monkeypatch.setattr(summary_schedule.Traffic, "update", lambda *_: clock.work(seconds))
+    monkeypatch.setattr(SummarySchedule, "_finalise", lambda *_: clock.order.append("final"))
+    monkeypatch.setattr(SummarySchedule, "_update_days", lambda *_: clock.order.append("days"))
+    monkeypatch.setattr(SummarySchedule, "_new_minutes", lambda *_: (ROWS, [NOON.date()]))
     return SummarySchedule(run)
 
 
@@ -88,13 +89,13 @@ def test_forced_summary_update_does_not_wait(clock, monkeypatch):
     assert clock.started == [1000.0, 1004.0]
 
 
-def test_summary_update_tunes_spark_only_if_there_is_new_data(clock, monkeypatch):
+def test_settings_follow_number_of_new_minutes(clock, monkeypatch):
     todo = schedule_taking(4.0, clock, monkeypatch)
     todo.update(now=True)
-    assert clock.prepared == 0
+    assert clock.tuned == []
     todo.mark_stale(NOON, NOON)
     todo.update(now=True)
-    assert clock.prepared == 1
+    assert clock.tuned == [ROWS]
 
 
 def test_summary_update_without_new_data_does_nothing(clock, monkeypatch):
@@ -107,4 +108,4 @@ def test_windows_are_written_after_daily_tables(clock, monkeypatch):
     todo = schedule_taking(4.0, clock, monkeypatch)
     todo.mark_stale(NOON, NOON)
     todo.update(now=True)
-    assert clock.order == ["days", "windows"]
+    assert clock.order == ["final", "days", "windows"]

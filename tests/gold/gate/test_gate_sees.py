@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-import gold.publish
 from gold.rebuild_definitions import DEFINITIONS
 from kit.dying import dying_at
 from kit.oracle import Oracle
@@ -23,10 +22,14 @@ from kit.strict_gate import (
     strict_home,
     without_number,
 )
+from lakehouse.contracts.silver import EVENTS
+from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
+
+pytestmark = pytest.mark.long
 
 HOUR = timedelta(hours=1)
 PAGE = {"page": {"url": "https://shop.example/"}}
@@ -55,15 +58,19 @@ def test_publish_ignores_rows_that_refine_writes_concurrently(
     bronze.commit([sale("bad", 0.1)])
     with dying_at("silver.sessions"):
         run_jobs(spark, settings, "refine")
-    load_area = gold.publish.load_area
+    read, is_started = Lakehouse.read, False
 
-    def refine_before_load(*args: Any) -> Any:
-        if any(row["event_id"] == "bad" for row in read_rows(settings, "silver.events", ("event_id",))):
+    def refine_after_first_read(lake: Lakehouse, name: str) -> DataFrame:
+        nonlocal is_started
+        rows = read(lake, name)
+        if lake.job == "publish" and name == EVENTS.name and lake.pinned(name) is not None and not is_started:
+            is_started = True
             run_jobs(spark, settings, "refine", "repair")
-        return load_area(*args)
+        return rows
 
-    monkeypatch.setattr(gold.publish, "load_area", refine_before_load)
+    monkeypatch.setattr(Lakehouse, "read", refine_after_first_read)
     publish_is_held(spark, settings)
+    assert is_started
     assert read_rows(settings, "ops.ledger", ("job",)).count({"job": "publish"}) == 1
     assert facts_of_gold(settings) == facts_wanted(good)
     release(spark, settings)

@@ -26,6 +26,8 @@ from lakehouse.quality.suites import load_suites
 from millrace.operations import replay
 from silver.rebuild_definitions import DEFINITIONS as SILVER
 
+pytestmark = pytest.mark.long
+
 LATER = NOON + timedelta(hours=2)
 
 

@@ -21,6 +21,8 @@ from lakehouse.quality.report import KEPT
 from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 
+pytestmark = pytest.mark.long
+
 DEADLINE = 60  # seconds
 NUMBERED = "orders have a number"
 

@@ -22,6 +22,8 @@ from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.job import JobContext, JobListener
 from lakehouse.settings import Settings
 
+pytestmark = pytest.mark.long
+
 CREDIT = "gold.channel_credit"
 NUMBERS = ("conversions", "value", "nulls")
 NAME = "attribution-model"

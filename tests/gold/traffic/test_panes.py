@@ -25,6 +25,8 @@ from lakehouse.settings import Settings
 from lakehouse.timestamps import to_micros
 from millrace.audit.windows import wrong_windows
 
+pytestmark = pytest.mark.long
+
 CONF = Path(__file__).resolve().parents[3] / "conf"
 LINES = {
     "1 minute": Line(1, 1),

@@ -22,6 +22,8 @@ from lakehouse.settings import Settings, load_settings
 from millrace.audit.windows import wrong_windows
 from millrace.cli import app, register_commands
 
+pytestmark = pytest.mark.long
+
 REMOVED_TABLE = "gold/traffic_changes"
 
 

@@ -14,13 +14,12 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kit import delta_writer
 from kit.change_folding import assert_feed_folds, rows_at, text_of
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import DELETED, Column, Table
 from lakehouse.delta import changes as feed
-from lakehouse.delta.local_tables import LocalTables
 from lakehouse.delta.log_files import commit_file
-from lakehouse.delta.merge import Scope
 from lakehouse.errors import MillraceError
 
 THINGS = Table(
@@ -73,12 +72,12 @@ WITHOUT_KEY = replace(THINGS, key=())
 
 
 class Writer:
-    """Commits to a table in a temporary warehouse, by the jobs' writer and by deltalake."""
+    """Commits to a table in a temporary warehouse, as jobs and as other programs do."""
 
     def __init__(self, warehouse: Path) -> None:
-        self.tables = LocalTables(warehouse)
-        self.folder = warehouse / "gold" / "things"
-        self.tables.ensure(THINGS, {})
+        self.warehouse = warehouse
+        self.folder = delta_writer.folder_of(warehouse, THINGS)
+        delta_writer.create_table(warehouse, THINGS)
         self.compactions: list[int] = []
 
     @property
@@ -92,15 +91,14 @@ class Writer:
         rows = rows_of({**content, **deletions})
         flags = pa.array([False] * len(content) + [True] * len(deletions), pa.bool_())
         if rows.num_rows:
-            self.tables.merge(
-                THINGS, rows.append_column(DELETED, flags), Scope(), {"job": "publish", "upto": 7}
-            )
+            changes = rows.append_column(DELETED, flags)
+            delta_writer.merge(self.warehouse, THINGS, changes, {"job": "publish", "upto": 7})
 
     def append(self, content: Any) -> None:
         there = {(row["thing"], row["part"]) for row in rows_at(self.folder, THINGS).to_pylist()}
         new = {key: row for key, row in content.items() if key not in there}
-        if new and self.tables.is_plain(THINGS):  # asked before each write, which reads new commits
-            self.tables.append(THINGS, rows_of(new), {"job": "publish"})
+        if new:
+            delta_writer.append(self.warehouse, THINGS, rows_of(new), {"job": "publish"})
 
     def overwrite(self, content: Any) -> None:
         self._write(rows_of(content))
@@ -231,14 +229,13 @@ def test_column_missing_in_old_files_is_null_in_changes(writer: Writer) -> None:
             "columns": (*THINGS.columns, Column("note", "string", "new")),
         }
     )
-    writer.tables.ensure(wider, {})
-    writer.tables.merge(
+    delta_writer.merge(
+        writer.warehouse,
         wider,
         pa.Table.from_pylist(
             [{"thing": "a", "part": 2, "is_open": True, "note": "x", DELETED: False}],
             arrow_schema(wider).append(pa.field(DELETED, pa.bool_())),
         ),
-        Scope(),
         {},
     )
     version = writer.version

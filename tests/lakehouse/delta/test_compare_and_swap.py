@@ -19,8 +19,8 @@ from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.merge import Scope
 from lakehouse.entry_point import Job
 from lakehouse.errors import ConcurrentChangeError
+from lakehouse.run.batch_settings import BatchSettings
 from lakehouse.run.job import JobContext
-from lakehouse.run.query_tuning import Tuning
 from lakehouse.settings import Settings
 
 SESSIONS = "silver.sessions"
@@ -32,7 +32,7 @@ class Application:
 
     def __init__(self, spark: SparkSession, settings: Settings, job: str) -> None:
         self.spark = spark.newSession()
-        Tuning(self.spark).tune_for_batch(rows=1, history_rows=0)
+        BatchSettings(self.spark).choose(1)
         self.lake = Lakehouse(self.spark, settings, job)
 
     def read(self) -> dict[str, int]:
@@ -156,18 +156,6 @@ def test_commit_is_retried_after_delta_conflict(
     CompareAndSwap(lambda _: iter(commits), "refine").commit(SESSIONS, write)
     assert len(attempts) == 2
     assert len(commits) == 1
-
-
-def test_rewrite_count_changes_after_write_of_another_application(
-    both: tuple[Application, Application],
-) -> None:
-    one, other = both
-    before = one.lake.rewrite_count(SESSIONS)
-    one.merge(a=2)
-    assert one.lake.rewrite_count(SESSIONS) == before
-    other.read()
-    other.overwrite(a=2)
-    assert one.lake.rewrite_count(SESSIONS) != before
 
 
 @pytest.mark.long

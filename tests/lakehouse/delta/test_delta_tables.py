@@ -1,16 +1,15 @@
-"""Delta tables of a home: schema evolution, coalesced writes, checksums and replaced rows."""
+"""Delta tables of a home: schema evolution, files per write, checksums and replaced rows."""
 
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kit.frames import frame_of
@@ -24,7 +23,7 @@ from lakehouse.contracts.silver import SESSIONS
 from lakehouse.delta.commit_log import read_commits
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import changes_between, write_changes
-from lakehouse.rows.arrow_times import in_micros
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.settings import Settings
 from lakehouse.timestamps import to_micros
 
@@ -43,9 +42,9 @@ def values_by_id(settings: Settings) -> dict[str, int]:
     }
 
 
-def changes(lake: Lakehouse, before: Rows, after: Rows) -> pa.Table:
-    both = (in_micros(frame_of(lake.spark, NAME, rows).toArrow()) for rows in (before, after))
-    return changes_between(CONVERSIONS, *both)
+def changes(lake: Lakehouse, before: Rows, after: Rows) -> DataFrame:
+    old, new = (frame_of(lake.spark, NAME, rows) for rows in (before, after))
+    return checkpoint(changes_between(CONVERSIONS, old, new))
 
 
 def test_missing_column_is_added_to_existing_table(spark: SparkSession, tmp_path: Path) -> None:
@@ -96,15 +95,15 @@ def test_up_to_date_table_is_not_altered(spark: SparkSession, tmp_path: Path) ->
     assert commits == dict.fromkeys(TABLES, 0)
 
 
-@pytest.mark.parametrize(("coalesce_writes", "files"), [(True, 1), (False, 3)])
-def test_coalesced_write_makes_one_file_and_no_checksum_files(
-    spark: SparkSession, tmp_path: Path, coalesce_writes: bool, files: int
+@pytest.mark.parametrize("files", [1, 3])
+def test_append_writes_so_many_files_and_no_checksum_files(
+    spark: SparkSession, tmp_path: Path, files: int
 ) -> None:
     settings = empty_home(spark, tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
-    lake.coalesce_writes = coalesce_writes
+    lake.files_per_append = files
     rows = [{"conversion_id": str(number)} for number in range(30)]
-    lake.append(NAME, frame_of(lake.spark, NAME, rows).repartition(3))
+    lake.append(NAME, frame_of(lake.spark, NAME, rows).repartition(5))
     folder = settings.warehouse / NAME.replace(".", "/")
     assert len([path for path in folder.iterdir() if path.is_file()]) == files
     assert len(read_rows(settings, NAME, ["conversion_id"])) == 30
@@ -114,7 +113,6 @@ def test_corrupted_byte_fails_parquet_checksum(spark: SparkSession, tmp_path: Pa
     settings = empty_home(spark, tmp_path)
     append_rows(settings.home, NAME, [conversion(number, 1) for number in range(100)])
     lake = Lakehouse(spark.newSession(), settings, "test")
-    lake.coalesce_writes = True
     lake.overwrite(NAME, lake.read(NAME).localCheckpoint())
     (written,) = lake.read(NAME).inputFiles()
     path = Path(written.removeprefix("file:"))
@@ -164,7 +162,7 @@ def test_write_changes_writes_changed_rows_only(
     settings = empty_home(spark, tmp_path)
     append_rows(tmp_path, NAME, [conversion(1, 10), conversion(2, 20)])
     lake = Lakehouse(spark.newSession(), settings, "test")
-    assert write_changes(lake, NAME, changes(lake, before, after), NOON) == changed
+    assert write_changes(lake, CONVERSIONS, changes(lake, before, after), NOON) == changed
     stays = {"1": 10, "2": 20}
     for row in before:
         del stays[row["conversion_id"]]
@@ -179,7 +177,7 @@ def test_row_with_new_event_time_replaces_its_old_row(spark: SparkSession, tmp_p
     lake = Lakehouse(spark.newSession(), settings, "test")
     moved = conversion(1, 10)
     moved["converted_at"] += timedelta(days=days)
-    assert write_changes(lake, NAME, changes(lake, [conversion(1, 10)], [moved]), NOON) == 1
+    assert write_changes(lake, CONVERSIONS, changes(lake, [conversion(1, 10)], [moved]), NOON) == 1
     rows = read_rows(settings, NAME, CONVERSIONS.column_names)
     assert sorted(row["conversion_id"] for row in rows) == ["1", "2"]
     assert to_micros(moved["converted_at"]) in [row["converted_at"] for row in rows]

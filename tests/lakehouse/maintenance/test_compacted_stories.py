@@ -13,7 +13,7 @@ from kit.records import Bronze
 from kit.scenarios import cut, story_events
 from kit.spark import empty_home
 from lakehouse.contracts import TABLES
-from lakehouse.delta import compaction_plan
+from lakehouse.maintenance import spark_table
 from lakehouse.maintenance.maintenance_job import maintain
 from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
@@ -23,9 +23,7 @@ from lakehouse.settings import Settings
 def test_compaction_between_batches_keeps_results_equal_to_oracle(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction_plan, "MIN_FILES", 1)
-    monkeypatch.setattr(compaction_plan, "MAX_ROWS_PER_MUTABLE_FILE", 10)
-    monkeypatch.setattr(compaction_plan, "MAX_ROWS_PER_SMALL_FILE", 5)
+    monkeypatch.setattr(spark_table, "MIN_FILES", 1)
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     *early, last = cut(story_events(30))

@@ -10,7 +10,9 @@ from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from delta.exceptions import ConcurrentDeleteReadException
 from deltalake import DeltaTable
@@ -25,17 +27,20 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.ops import READS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
-from lakehouse.delta.compaction_plan import MIN_FILES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.maintenance import maintenance_job
-from lakehouse.maintenance.compaction import Compacted, delete_expired, set_retention
+from lakehouse.maintenance import file_sizes, maintenance_job
+from lakehouse.maintenance.compaction import delete_expired, maintained_table, set_retention
+from lakehouse.maintenance.file_sizes import MIN_FILES, Compacted
 from lakehouse.maintenance.maintenance_job import maintain
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.job import JobContext
 from lakehouse.settings import LEAST_RETENTION, Settings
 
+pytestmark = pytest.mark.long
+
 COMMITS = MIN_FILES + 2
 BATCHES = 4
+NAME = CONVERSIONS.name
 HOUR = timedelta(hours=1)
 
 
@@ -84,11 +89,10 @@ def test_compaction_keeps_rows_and_replaced_files_until_retention_ends(
     fill(tmp_path)
     lake = Lakehouse(spark.newSession(), settings, "test")
     lake.append(CONVERSIONS.name, lake.read(CONVERSIONS.name).limit(1), upto=NOON, sequence=7)
-    before, changes = rows(settings), lake.rewrite_count(CONVERSIONS.name)
+    before = rows(settings)
     run_maintenance(spark, settings)
     assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == 1
     assert rows(settings) == before
-    assert lake.rewrite_count(CONVERSIONS.name) == changes
     assert lake.last_commit(CONVERSIONS.name)["sequence"] == 7
     (last, *_) = table(tmp_path, CONVERSIONS.name).history(1)
     assert last["operation"] == "OPTIMIZE"
@@ -115,7 +119,7 @@ def test_compaction_keeps_rows_and_replaced_files_until_retention_ends(
         ),
     ],
 )
-def test_table_with_extra_column_or_deletion_vectors_is_compacted_by_spark(
+def test_compaction_keeps_extra_column_and_removes_deleted_rows(
     spark: SparkSession, tmp_path: Path, altered: str, change: str
 ) -> None:
     settings = empty_home(spark, tmp_path)
@@ -127,10 +131,52 @@ def test_table_with_extra_column_or_deletion_vectors_is_compacted_by_spark(
     lake.spark.sql(change.format(CONVERSIONS.name))
     before = lake.read(CONVERSIONS.name).orderBy("conversion_id").collect()
     run_maintenance(spark, settings)
-    (last,) = table(tmp_path, CONVERSIONS.name).history(1)
-    assert (last["operation"], last["engineInfo"].partition("/")[0]) == ("OPTIMIZE", "Apache-Spark")
+    assert table(tmp_path, CONVERSIONS.name).history(1)[0]["operation"] == "OPTIMIZE"
     assert len(table(tmp_path, CONVERSIONS.name).file_uris()) == 1
     assert lake.read(CONVERSIONS.name).orderBy("conversion_id").collect() == before
+
+
+def sizes(home: Path, name: str) -> dict[str, int]:
+    """Bytes of each live file."""
+    files = pa.table(table(home, name).get_add_actions())
+    return dict(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True))
+
+
+def test_compacted_files_stay_below_maximum_and_half_full_files_are_kept(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = empty_home(spark, tmp_path)
+    fill(tmp_path, 1)
+    monkeypatch.setattr(
+        file_sizes, "MAX_MUTABLE_FILE_BYTES", largest := 4 * max(sizes(tmp_path, NAME).values())
+    )
+    fill(tmp_path)
+    large = [{"conversion_id": str(number), "url": uuid4().hex} for number in range(largest // 40)]
+    append_rows(tmp_path, NAME, large)
+    before = sizes(tmp_path, NAME)
+    run_maintenance(spark, settings)
+    after = sizes(tmp_path, NAME)
+    (kept,) = before.keys() & after.keys()
+    assert before[kept] == max(before.values()) >= largest / 2
+    assert 1 + COMMITS / 4 <= len(after) < COMMITS / 2
+    assert max(size for path, size in after.items() if path != kept) <= largest
+
+
+def test_tables_of_python_processes_are_maintained_without_spark_commits(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark could overwrite a commit that such a process makes at the same time."""
+    settings = empty_home(spark, tmp_path, vacuum_retention=timedelta(days=2))
+    for version in range(COMMITS):
+        append_rows(tmp_path, READS.name, [{"read_at": datetime.now(timezone.utc), "version": version}])
+    left = leave_file(tmp_path, READS.name, timedelta(days=3))
+    run_maintenance(spark, settings)
+    assert not left.exists()
+    reads = table(tmp_path, READS.name)
+    assert len(reads.file_uris()) == 1
+    assert sorted(reads.to_pyarrow_table()["version"].to_pylist()) == list(range(COMMITS))
+    assert retention_of(tmp_path, READS.name, "deletedFile") == (48,)
+    assert all("delta-rs" in commit["clientVersion"] for commit in reads.history())
 
 
 def test_configured_retention_overrides_week_of_delta(spark: SparkSession, tmp_path: Path) -> None:
@@ -161,7 +207,7 @@ class Simulated:
     done: list[str] = field(default_factory=list)
 
     def maintain(self) -> None:
-        lake = SimpleNamespace(read=lambda _name: None, exclusive=lambda _name: nullcontext())
+        lake = SimpleNamespace(exclusive=lambda _name: nullcontext())
         settings = SimpleNamespace(
             catalog="main", vacuum_retention=self.kept, feed_retention=self.kept, warehouse=self.warehouse
         )
@@ -177,7 +223,7 @@ class Simulated:
         )
         maintain(run)
 
-    def compact(self, *_: object) -> Compacted:
+    def compact(self) -> Compacted:
         found = self.compactions.pop() if self.compactions else Compacted(1, 1)
         if isinstance(found, Exception):
             raise found
@@ -190,9 +236,9 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulated:
     clock = SimpleNamespace(monotonic=lambda: 1000 + run.hours * HOUR.total_seconds())
     monkeypatch.setattr(maintenance_job, "time", clock)
     monkeypatch.setattr(maintenance_job, "set_retention", lambda *_: None)
-    monkeypatch.setattr(maintenance_job, "compact", run.compact)
+    table = SimpleNamespace(compact=run.compact, vacuum=lambda: run.done.append(CONVERSIONS.name))
+    monkeypatch.setattr(maintenance_job, "maintained_table", lambda *_: table)
     monkeypatch.setattr(maintenance_job, "delete_expired", lambda _, name, __: run.done.append(f"-{name}"))
-    monkeypatch.setattr(maintenance_job, "vacuum", lambda _spark, name: run.done.append(name))
     monkeypatch.setattr(maintenance_job, "retention", lambda *_: run.kept)
     monkeypatch.setattr(maintenance_job, "Ledger", lambda _lake: SimpleNamespace(positions=dict))
     monkeypatch.setattr(maintenance_job, "exists", lambda *known: known[-1] == CONVERSIONS.name)
@@ -299,16 +345,16 @@ def test_feed_retention_keeps_files_and_log_entries_of_silver_and_gold(
         (week / 7, 168, 24, 168),
     ):
         for name in names:
-            set_retention(lake, name, week, feed)
+            set_retention(maintained_table(lake, name), name, week, feed)
         assert retention_of(tmp_path, CONVERSIONS.name) == (files, log)
         assert retention_of(tmp_path, SESSIONS.name) == (files, log_of_two)
-        assert retention_of(tmp_path, KAFKA_RECORDS.name) == (168, 168)
+        assert retention_of(tmp_path, KAFKA_RECORDS.name, "deletedFile") == (168,)
 
 
-def retention_of(home: Path, name: str) -> tuple[int, ...]:
+def retention_of(home: Path, name: str, *kinds: str) -> tuple[int, ...]:
     """Hours that a table keeps removed files and log entries."""
     found = table(home, name).metadata().configuration
-    texts = [found[f"delta.{kind}RetentionDuration"] for kind in ("deletedFile", "log")]
+    texts = [found[f"delta.{kind}RetentionDuration"] for kind in kinds or ("deletedFile", "log")]
     return tuple(int(text.split()[1]) for text in texts)
 
 
@@ -322,9 +368,8 @@ def test_logged_reads_expire_after_90_days_and_other_rows_stay(spark: SparkSessi
     versions = []
     for _ in range(2):
         for name in (READS.name, CONVERSIONS.name):
-            delete_expired(lake, name, now)
+            delete_expired(maintained_table(lake, name), name, now)
         versions.append(table(tmp_path, READS.name).version())
     assert sorted(table(tmp_path, READS.name).to_pyarrow_table()["version"].to_pylist()) == [1, 2]
     assert len(rows(settings)) == 1
     assert versions == [1, 1], "nothing had expired: no commit"
-    assert "delta-rs" in table(tmp_path, READS.name).history(1)[0]["clientVersion"], "Spark could overwrite"

@@ -1,35 +1,56 @@
-"""Merging of time buckets into few padded ranges."""
+"""Merging of time spans into few padded ranges."""
 
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 
-from kit.records import NOON
-from lakehouse.rows.time_ranges import merge_buckets
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+from lakehouse.rows.time_pruner import HOUR, SECOND, TimePruner
+from lakehouse.rows.time_ranges import merge_spans
+from lakehouse.timestamps import EPOCH, FIRST, LAST, to_micros
+
+MICRO = timedelta(microseconds=1)
 
 
-def test_nearby_hours_merge_and_ranges_stay_within_maximum() -> None:
-    hours = [NOON, NOON + HOUR, NOON + 30 * HOUR, NOON - 900 * HOUR]
-    assert merge_buckets(hours, MINUTE) == [
-        (NOON - 900 * HOUR - MINUTE, NOON - 899 * HOUR + MINUTE),
-        (NOON - MINUTE, NOON + 2 * HOUR + MINUTE),
-        (NOON + 30 * HOUR - MINUTE, NOON + 31 * HOUR + MINUTE),
+@pytest.mark.parametrize(
+    ("most", "merged"),
+    [
+        (24, [(-900, -890), (0, 4), (30, 31)]),
+        (2, [(-900, -890), (0, 31)]),
+        (1, [(-900, 31)]),
+    ],
+)
+def test_overlapping_spans_merge_and_smallest_gaps_close_first(
+    most: int, merged: list[tuple[int, int]]
+) -> None:
+    assert merge_spans([(30, 31), (0, 2), (2, 4), (1, 1), (-900, -890)], most) == merged
+
+
+spans = st.tuples(st.integers(-50, 50), st.integers(0, 9)).map(lambda pair: (pair[0], sum(pair)))
+
+
+@given(st.lists(spans, max_size=12), st.integers(1, 5))
+def test_few_ordered_spans_cover_every_span(given_spans: list[tuple[int, int]], most: int) -> None:
+    merged = merge_spans(given_spans, most)
+    assert len(merged) <= most
+    assert merged == sorted(merged)
+    assert all(any(low <= start and end <= high for low, high in merged) for start, end in given_spans)
+
+
+def test_hours_become_ranges_with_both_ends_included() -> None:
+    pruner = TimePruner.of_hours([(3, 3), (5, 6)], margin=SECOND)
+    assert pruner._intervals() == [
+        (EPOCH + 3 * HOUR - SECOND, EPOCH + 4 * HOUR - MICRO + SECOND),
+        (EPOCH + 5 * HOUR - SECOND, EPOCH + 7 * HOUR - MICRO + SECOND),
     ]
-    assert merge_buckets(hours, MINUTE, most=2) == [
-        (NOON - 900 * HOUR - MINUTE, NOON - 899 * HOUR + MINUTE),
-        (NOON - MINUTE, NOON + 31 * HOUR + MINUTE),
+    assert TimePruner.of_hours(None)._intervals() == []
+
+
+def test_range_padding_is_clipped_at_first_and_last_time() -> None:
+    assert TimePruner.of_spans(
+        [(to_micros(at), to_micros(at)) for at in (FIRST, LAST)], HOUR
+    )._intervals() == [
+        (FIRST, FIRST + HOUR),
+        (LAST - HOUR, LAST),
     ]
-    assert merge_buckets(hours, MINUTE, most=1) == [(NOON - 900 * HOUR - MINUTE, NOON + 31 * HOUR + MINUTE)]
-
-
-def test_shorter_buckets_give_narrower_ranges() -> None:
-    minutes = [NOON, NOON + MINUTE, NOON + 5 * MINUTE]
-    assert merge_buckets(minutes, timedelta(0), MINUTE) == [
-        (NOON, NOON + 2 * MINUTE),
-        (NOON + 5 * MINUTE, NOON + 6 * MINUTE),
-    ]
-
-
-def test_range_padding_is_clipped_at_datetime_min() -> None:
-    first = datetime.min.replace(tzinfo=timezone.utc)
-    assert merge_buckets([first], HOUR) == [(first, first + 2 * HOUR)]

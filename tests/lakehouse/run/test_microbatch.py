@@ -15,7 +15,7 @@ from kit.records import NOON
 from lakehouse.run import microbatch
 from lakehouse.run.batch_counters import TableCounter
 from lakehouse.run.ledger import Entry
-from lakehouse.run.microbatch import Batch, FollowingBatch, Outcome, run_microbatches
+from lakehouse.run.microbatch import Batch, Outcome, run_microbatches
 
 MINUTE = timedelta(minutes=1)
 
@@ -35,9 +35,6 @@ class OneBatchLedger:
     def after(self, job: str, _position: Any) -> list[Entry]:
         return [] if self.recorded else [Entry(job, 0, NOON, NOON, 0.0, 1)]
 
-    def rows_read(self, _job: str) -> int:
-        return 5
-
     def record(self, entry: Entry) -> None:
         self.recorded.append(entry)
 
@@ -56,7 +53,7 @@ class Slot:
 
 
 def job_context(stop: threading.Event, slot: Slot) -> Any:
-    prepared = list[tuple[int, int]]()
+    prepared = list[int]()
     return SimpleNamespace(
         prepared=prepared,
         job="refine",
@@ -67,7 +64,7 @@ def job_context(stop: threading.Event, slot: Slot) -> Any:
         slot=slot,
         settings=SimpleNamespace(max_batch_rows=10),
         report_backlog=lambda _rows: None,
-        tune_for_batch=lambda rows, history_rows: prepared.append((rows, history_rows)),
+        tune_for_batch=prepared.append,
         record_rules=lambda: None,
         report_batch=lambda _rows, _seconds: None,
     )
@@ -118,21 +115,7 @@ def test_rows_committed_while_waiting_for_slot_are_in_the_batch(monkeypatch: pyt
     run = job_context(threading.Event(), Slot(lambda: monkeypatch.setattr(GrowingLedger, "sequence", 1)))
     run_microbatches(run, "ingest", process)
     assert [(batch.upto, batch.rows) for batch in done] == [(NOON + MINUTE, 2)]
-    assert run.prepared == [(2, 0)]
-
-
-class ResumedLedger(OneBatchLedger):
-    """The job has processed one batch in an earlier run."""
-
-    def last(self, job: str) -> Entry | None:
-        return self.recorded[-1] if self.recorded else Entry(job, 7, NOON - MINUTE, NOON, 0.0, 5)
-
-
-def test_rows_of_earlier_runs_count_as_history_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(microbatch, "Ledger", ResumedLedger)
-    run = job_context(threading.Event(), Slot(lambda: None))
-    run_microbatches(run, "ingest", lambda batch: Outcome(input_rows=batch.rows))
-    assert run.prepared == [(1, 5)]
+    assert run.prepared == [2]
 
 
 class RecordingStop(threading.Event):
@@ -204,18 +187,16 @@ class FullLedger(OneBatchLedger):
         return self.recorded[-1] if self.recorded else None
 
 
-def batches_of(rows: list[int], once: bool, most: int = 10, interrupted: int = 0) -> list[Batch]:
+def batches_of(rows: list[int], most: int, interrupted: int) -> list[Batch]:
     """Batches over upstream batches of these row counts; tables contain the first `interrupted` of these."""
-    done, stop = list[Batch](), threading.Event()
+    done = list[Batch]()
 
     def process(batch: Batch) -> Outcome:
         done.append(batch)
-        if batch.upto == NOON + len(rows) * MINUTE:
-            stop.set()
         return Outcome(input_rows=batch.rows)
 
-    run = job_context(stop, Slot(lambda: None))
-    run.once, run.settings = once, SimpleNamespace(max_batch_rows=most)
+    run = job_context(threading.Event(), Slot(lambda: None))
+    run.settings = SimpleNamespace(max_batch_rows=most)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(microbatch, "Ledger", FullLedger)
         upstream = [Entry("ingest", n, NOON + n * MINUTE, NOON, 0.0, each) for n, each in enumerate(rows, 1)]
@@ -224,20 +205,14 @@ def batches_of(rows: list[int], once: bool, most: int = 10, interrupted: int = 0
     return done
 
 
-@given(st.lists(st.integers(0, 12), min_size=1, max_size=12), st.integers(0, 5), st.booleans())
-def test_announced_following_batch_is_the_next_batch(rows: list[int], interrupted: int, once: bool) -> None:
-    done = batches_of(rows, once, interrupted=interrupted)
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=12), st.integers(0, 5))
+def test_batches_cover_whole_upstream_batches_in_order(rows: list[int], interrupted: int) -> None:
+    """A batch exceeds the maximum only to repeat an interrupted one, or for a single upstream batch."""
+    done, most = batches_of(rows, 10, interrupted), 10
     assert sum(batch.rows for batch in done) == sum(rows)
+    assert [batch.id for batch in done] == list(range(len(done)))
     for batch, following in pairwise(done):
-        if batch.following or once:
-            assert batch.following == FollowingBatch(following.upto, following.rows)
-    assert done[-1].following is None
-
-
-@pytest.mark.parametrize(
-    ("rows", "once", "known"),
-    [([10, 5], True, True), ([10, 5], False, False), ([10, 5, 6], False, True), ([10, 5, 5], False, False)],
-)
-def test_following_batch_is_unknown_while_it_may_grow(rows: list[int], once: bool, known: bool) -> None:
-    first, *_ = batches_of(rows, once)
-    assert (first.following is not None) == known
+        assert following.after == batch.upto
+    for number, batch in enumerate(done):
+        is_repeated = number == 0 and interrupted > 0
+        assert batch.rows <= most or is_repeated or batch.rows in rows

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from kit import delta_writer
 from kit.cursors import changes_of, table_source
 from kit.records import NOON
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
-from lakehouse.delta.local_tables import LocalTables
 from lakehouse.settings import load_settings
 from lakehouse.timestamps import to_micros
 from serving.causes.causes import Causes
@@ -28,14 +28,13 @@ class Writer:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self._tables = LocalTables(home / "warehouse")
+        self._warehouse = home / "warehouse"
 
     def append(self, name: str, rows: Sequence[Mapping[str, Any]], **metadata: Any) -> None:
         table = TABLES[name]
-        self._tables.ensure(table, {})
-        self._tables.is_plain(table)  # reads commits of other writers
+        delta_writer.create_table(self._warehouse, table)
         full = [{column: row.get(column) for column in table.column_names} for row in rows]
-        self._tables.append(table, pa.Table.from_pylist(full, arrow_schema(table)), metadata)
+        delta_writer.append(self._warehouse, table, pa.Table.from_pylist(full, arrow_schema(table)), metadata)
 
     def record(
         self, job: str, batch: int, position: int, watermark: int = 0, heard: int | None = None

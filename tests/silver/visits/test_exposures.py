@@ -4,12 +4,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, heartbeat, instant, message, record
 from kit.spark import empty_home
+
+pytestmark = pytest.mark.long
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 SEEN, CLICKED = "Promotion Viewed", "Promotion Clicked"

@@ -17,13 +17,14 @@ from kit.records import NOON, Bronze, Record, heartbeat, instant, message, recor
 from kit.result_stories import RESULT_STORIES
 from kit.spark import empty_home
 from lakehouse.contracts.exposures import SEARCH_RESULTS
+from lakehouse.delta.write_changes import write_changes
 from lakehouse.run.job import JobContext
-from lakehouse.run.query_tuning import SMALL_BATCH_ROWS
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 from silver import refine, repair
 from silver.rebuild_definitions import DEFINITIONS
-from silver.visits import shown_results
+
+pytestmark = pytest.mark.long
 
 MINUTE = timedelta(minutes=1)
 KINDS = {"search": "Products Searched", "results": "Product List Viewed", "result_click": "Product Clicked"}
@@ -94,13 +95,15 @@ def shown_products(settings: Settings) -> dict[str, dict[int, list[str]]]:
 def changed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of rows of the table that each commit changes."""
     counts: list[int] = []
-    write = shown_results.write_changes
 
-    def count(*args: Any) -> int:
-        counts.append(write(*args))
-        return counts[-1]
+    def count(lake: Any, table: Any, *args: Any) -> int:
+        rows = write_changes(lake, table, *args)
+        if table is SEARCH_RESULTS and rows:
+            counts.append(rows)
+        return rows
 
-    monkeypatch.setattr(shown_results, "write_changes", count)
+    for job in (refine, repair):
+        monkeypatch.setattr(job, "write_changes", count)
     return counts
 
 
@@ -126,17 +129,8 @@ def test_late_events_and_watermark_update_shown_results(
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
 
 
-@pytest.mark.parametrize(
-    "small_batch_rows",
-    [
-        pytest.param(0, id="in Spark", marks=pytest.mark.long),
-        pytest.param(SMALL_BATCH_ROWS, id="on the driver"),
-    ],
-)
-def test_shown_results_match_oracle_after_interrupted_batch(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_batch_rows: int
-) -> None:
-    monkeypatch.setattr(refine, "SMALL_BATCH_ROWS", small_batch_rows)
+@pytest.mark.long
+def test_shown_results_match_oracle_after_interrupted_batch(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     bronze.commit([each for story, (steps, _, _) in LATE.items() for each in records_of(story, steps, "a")])
@@ -172,14 +166,11 @@ def from_fields(prefix: str, event: Fields) -> Record:
     )
 
 
-def test_shown_results_match_oracle_over_crashes_and_rebuild(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.long
+def test_shown_results_match_oracle_over_crashes_and_rebuild(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     for number, records in enumerate(generated_batches(25)):
-        for job in (refine, repair):
-            monkeypatch.setattr(job, "SMALL_BATCH_ROWS", 0 if number == 1 else SMALL_BATCH_ROWS)
         bronze.commit(records)
         if number:
             run_jobs(spark, settings, "refine")

@@ -18,6 +18,7 @@ from millrace.audit.digests.files import (
 )
 from millrace.audit.digests.recorded import Key
 from millrace.audit.digests.table_state import TableState, is_live, missing_commits, version_of
+from millrace.audit.digests.vector_files import is_vector_file
 from millrace.audit.finding import Finding
 
 Advance = Callable[[int], None]
@@ -63,10 +64,11 @@ class Comparison:
             found += self._compare_logged(state, path, digests)
         found += self._compare_pointer(state, digests)
         yield from found
-        if state.live is not None and not found:
-            yield from self._compare_data(state, state.live, digests)
-            return
         recorded = {path: None for path in state.stored if Key(state.table, path) in digests}
+        if state.live is not None and not found:
+            vectors = {path: None for path in recorded if is_vector_file(path)}
+            yield from self._compare_data(state, {**state.live, **vectors}, digests)
+            return
         yield from self._compare_data(state, recorded, digests)
         if not found:
             yield Finding(state.table, "its log can't be read", is_right=False)

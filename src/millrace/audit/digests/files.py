@@ -10,6 +10,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from lakehouse.settings import Settings
+from millrace.audit.digests.vector_files import is_vector_file, vector_files
 
 LOG = "_delta_log"
 POINTER = f"{LOG}/_last_checkpoint"
@@ -81,21 +82,26 @@ def logged_version(path: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def added_files(commit: Path) -> dict[str, int]:
-    """The data files that a commit adds, with their sizes.
+def added_files(commit: Path) -> dict[str, int | None]:
+    """The data files that a commit adds, with their sizes if the commit has them.
+
+    An `add` with a deletion vector names a file that an earlier commit has added. The vector's file is new.
 
     Raises:
         ValueError: if the file can't be parsed as a commit.
     """
-    found = {}
+    found: dict[str, int | None] = {}
     for line in commit.read_bytes().splitlines():
         if not line.startswith((b'{"add"', b'{"cdc"')):
             json.loads(line)
             continue
         (action,) = json.loads(line).values()
         try:
-            found[unquote(action["path"])] = int(action["size"])
-        except (KeyError, TypeError, AttributeError) as error:
+            if action.get("deletionVector"):
+                found |= dict.fromkeys(vector_files(action["deletionVector"]))
+            else:
+                found[unquote(action["path"])] = int(action["size"])
+        except (KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ValueError(f"{commit} has an action without path or size") from error
     return found
 
@@ -109,11 +115,13 @@ def pointed_version(folder: Path) -> int | None:
 
 
 def data_files(folder: Path) -> Iterator[str]:
-    """The data files in a table's folder, of any version."""
+    """The data files in a table's folder, of any version, and files of deletion vectors."""
     for place, folders, names in os.walk(folder):
         folders[:] = [each for each in folders if each != LOG and not each.startswith(".")]
         inside = Path(place).relative_to(folder)
-        yield from (str(inside / name) for name in names if name.endswith(".parquet") and name[0] != ".")
+        for name in names:
+            if is_vector_file(name) or (name.endswith(".parquet") and name[0] != "."):
+                yield str(inside / name)
 
 
 def live_files(folder: Path) -> dict[str, int]:

@@ -11,8 +11,8 @@ import pyarrow as pa
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.ops import DIGESTS
-from lakehouse.delta.local_tables import local_tables
-from lakehouse.delta.table_locks import TableLocks
+from lakehouse.delta.exclusive import lock_of
+from lakehouse.delta.python_writer import append_rows, create_table
 from lakehouse.delta.table_properties import default_properties, properties_of
 from lakehouse.settings import Settings
 from millrace.audit.digests.files import (
@@ -63,7 +63,7 @@ class DigestRecorder:
             MillraceError: if `digests.sums` has been altered.
         """
         deadline = time.monotonic() + seconds
-        with TableLocks(self._settings.warehouse).lock(DIGESTS.name):
+        with lock_of(self._settings.warehouse, DIGESTS.name):
             there = self._there()
             if self._known is None:
                 self._older = self._without_commit()
@@ -141,10 +141,9 @@ class DigestRecorder:
     def _append(self, digests: list[FileDigest]) -> None:
         now = datetime.now(timezone.utc)
         rows = [{**digest._asdict(), "recorded_at": now} for digest in digests]
-        tables = local_tables(self._settings.warehouse)
         defaults = default_properties(self._settings.vacuum_retention, self._settings.feed_retention)
-        tables.ensure(DIGESTS, {**defaults, **properties_of(DIGESTS)})
-        tables.append(DIGESTS, pa.Table.from_pylist(rows, arrow_schema(DIGESTS)), _METADATA)
+        create_table(self._own, DIGESTS, {**defaults, **properties_of(DIGESTS)})
+        append_rows(self._own, DIGESTS, pa.Table.from_pylist(rows, arrow_schema(DIGESTS)), _METADATA)
 
 
 def _pointed(folder: Path, logged: set[str]) -> Iterator[int]:

@@ -78,7 +78,7 @@ def version_of(state: TableState, path: str) -> int | None:
     return None
 
 
-def _added(commit: Path) -> dict[str, int]:
+def _added(commit: Path) -> dict[str, int | None]:
     try:
         return added_files(commit)
     except (FileNotFoundError, ValueError):

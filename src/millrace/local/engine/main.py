@@ -11,7 +11,6 @@ from types import FrameType
 from typing import Any
 
 from lakehouse.errors import MillraceError
-from lakehouse.rows.worker_pool import exit_at_once
 from lakehouse.settings import Settings, load_settings
 from millrace.local.bundle.jobs import BundleJob, bundle_jobs
 from millrace.local.engine.fair_semaphore import FairSemaphore
@@ -105,8 +104,8 @@ def main() -> None:
             engine.run(application)
     except MillraceError as error:
         log(f"ERROR {error}")
-        exit_at_once(1)  # without waiting for threads that wait for a dead JVM
-    exit_at_once(0)
+        os._exit(1)  # without waiting for threads that wait for a dead JVM
+    os._exit(0)
 
 
 def _stop_with_stdin(stop: threading.Event) -> None:

@@ -1,0 +1,70 @@
+"""Spark settings by the size of a micro-batch. They change run time and the number of files, no result."""
+
+from contextlib import suppress
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+SMALL_BATCH_ROWS = 50_000
+"""Micro-batches with fewer rows run without code generation: docs/decisions/0047.
+
+Generated code contains the batch's stamps as literals, so it is compiled again for every micro-batch.
+"""
+
+ROWS_PER_FILE = 100_000
+"""Rows of a micro-batch per file that an append writes."""
+
+_SMALL_BATCH_SETTINGS = {
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.files.minPartitionNum": "1",
+}
+_PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+class BatchSettings:
+    """Switches a session between settings for small micro-batches and its defaults.
+
+    Args:
+        spark: the session.
+        shuffle_partitions: partitions of a shuffle; None: as many as the application has cores.
+    """
+
+    def __init__(self, spark: SparkSession, shuffle_partitions: int | None = None) -> None:
+        self._spark = spark
+        self._partitions = shuffle_partitions
+        self._defaults: dict[str, str | None] = {}
+
+    def choose(self, rows: int) -> None:
+        """Choose the settings for the next micro-batch, with this number of rows."""
+        if not self._defaults:
+            self._defaults = {name: _try_to_get(self._spark, name) for name in _SMALL_BATCH_SETTINGS}
+        is_small = rows < SMALL_BATCH_ROWS
+        for name, value in (_SMALL_BATCH_SETTINGS if is_small else self._defaults).items():
+            _try_to_set(self._spark, name, value)
+        if partitions := self._partitions or _cores(self._spark):
+            _try_to_set(self._spark, _PARTITIONS, str(partitions))
+
+
+def _cores(spark: SparkSession) -> int | None:
+    """Cores of the application; None where the runtime does not say, and chooses itself."""
+    try:
+        return max(2, int(spark.sparkContext.defaultParallelism))
+    except Exception:  # noqa: BLE001 - Spark Connect has no Spark context
+        return None
+
+
+def _try_to_get(spark: SparkSession, name: str) -> str | None:
+    """The value of a setting; None for its default, or where the runtime refuses to return it."""
+    with suppress(PySparkException):
+        return spark.conf.get(name, None)
+    return None
+
+
+def _try_to_set(spark: SparkSession, name: str, value: str | None) -> None:
+    """Set or unset a setting; ignored by runtimes that do not allow it."""
+    with suppress(PySparkException):
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)

@@ -1,0 +1,105 @@
+"""Rows of sessions, impressions and searches that a micro-batch may change."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from folds.rule_numbers import RuleNumbers
+from lakehouse.contracts.exposures import IMPRESSIONS, SEARCHES
+from lakehouse.contracts.silver import FOLDED, SESSIONS
+from lakehouse.contracts.table import Table
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.time_pruner import TimePruner, hours_between
+from lakehouse.timestamps import LAST, span_micros, to_micros
+from silver.visits.visit_fold import takes_event
+
+_FAR = to_micros(LAST)
+
+
+def open_rows(lake: Lakehouse, events: DataFrame, watermark: datetime) -> dict[str, DataFrame]:
+    """By table, the open rows that on-time events or the watermark may change.
+
+    Rows without a due time were written before that column existed. They count as due: the fold closes them
+    or sets their due time.
+
+    Args:
+        lake: the tables.
+        events: on-time events. All are after the previous watermark, so they cannot change closed rows.
+        watermark: after the batch.
+    """
+    visitors = F.broadcast(events.select("visitor_id").distinct().withColumn("_is_here", F.lit(True)))
+    is_due = F.col("due_at").isNull() | (F.col("due_at") <= F.lit(watermark))
+    found = {}
+    for table in FOLDED:
+        rows = lake.read(table.name).where("is_open").join(visitors, "visitor_id", "left")
+        found[table.name] = rows.where(F.col("_is_here") | is_due).select(*table.column_names)
+    return found
+
+
+class _Reach(NamedTuple):
+    """How long before and after a visitor's late events rows may change, in microseconds."""
+
+    start: str
+    end: str
+    back: int
+    forth: int | None
+
+
+def affected_rows(lake: Lakehouse, late: DataFrame, numbers: RuleNumbers) -> dict[str, DataFrame]:
+    """By table, the rows that late events may change.
+
+    Exposures have no upper time limit: if clicks are close together, one more click may change which of the
+    following clicks count.
+
+    Args:
+        lake: the tables.
+        late: late events. Checkpointed.
+        numbers: spans of sessions and exposures.
+    """
+    reaches = _reaches(numbers)
+    bounds = checkpoint(
+        late.groupBy("visitor_id").agg(
+            *(_bounds(table, reaches[table.name]).alias(table.short_name) for table in FOLDED)
+        )
+    )
+    near = bounds.agg(
+        *(hours_between(*_edges(bounds, table)).alias(table.short_name) for table in FOLDED)
+    ).collect()[0]
+    return {
+        table.name: _near(
+            lake, table, bounds, TimePruner.of_hours(near[table.short_name]), reaches[table.name]
+        )
+        for table in FOLDED
+    }
+
+
+def _reaches(numbers: RuleNumbers) -> dict[str, _Reach]:
+    gap = span_micros(numbers.session_gap)
+    seen = span_micros(numbers.impression_span + numbers.click_pause)
+    return {
+        SESSIONS.name: _Reach("started_at", "ended_at", gap, gap),
+        IMPRESSIONS.name: _Reach("event_time", "event_time", seen, None),
+        SEARCHES.name: _Reach("event_time", "event_time", span_micros(numbers.search_span), None),
+    }
+
+
+def _bounds(table: Table, reach: _Reach) -> Column:
+    """An aggregate: the range from a visitor's first to last event, extended; null without an event."""
+    at = F.when(takes_event(table.name), F.unix_micros("event_time"))
+    high = F.max(at) + reach.forth if reach.forth is not None else F.when(F.max(at).isNotNull(), F.lit(_FAR))
+    return F.struct((F.min(at) - reach.back).alias("low"), high.alias("high"))
+
+
+def _edges(bounds: DataFrame, table: Table) -> tuple[Column, Column]:
+    return bounds[table.short_name]["low"], bounds[table.short_name]["high"]
+
+
+def _near(lake: Lakehouse, table: Table, bounds: DataFrame, near: TimePruner, reach: _Reach) -> DataFrame:
+    """Rows that overlap their visitor's range."""
+    theirs = F.broadcast(bounds.select("visitor_id", f"{table.short_name}.*").where("low IS NOT NULL"))
+    rows = lake.read(table.name).where(near.overlaps(reach.start, reach.end)).join(theirs, "visitor_id")
+    is_near = (F.unix_micros(reach.end) > F.col("low")) & (F.unix_micros(reach.start) < F.col("high"))
+    return rows.where(is_near).select(*table.column_names)

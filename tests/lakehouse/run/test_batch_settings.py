@@ -1,0 +1,93 @@
+"""Session settings for the next micro-batch, with a simulated session."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from lakehouse.run.batch_settings import ROWS_PER_FILE, SMALL_BATCH_ROWS, BatchSettings
+from lakehouse.run.job import JobContext
+from lakehouse.settings import load_settings
+
+CODEGEN_MODE, SHUFFLE_PARTITIONS = "spark.sql.codegen.factoryMode", "spark.sql.shuffle.partitions"
+SMALL_BATCH_SETTINGS = {
+    CODEGEN_MODE: "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.files.minPartitionNum": "1",
+}
+
+
+class Conf:
+    """The settings of a session, which it may reject."""
+
+    def __init__(self, is_rejecting: bool = False, **values: str) -> None:
+        self.values = dict(values)
+        self._is_rejecting = is_rejecting
+
+    def get(self, name: str, default: str | None) -> str | None:
+        self._reject(name)
+        return self.values.get(name, default)
+
+    def set(self, name: str, value: str) -> None:
+        self._reject(name)
+        self.values[name] = value
+
+    def unset(self, name: str) -> None:
+        self.values.pop(name, None)
+
+    def _reject(self, name: str) -> None:
+        if self._is_rejecting:
+            raise AnalysisException(f"{name} is not available")
+
+
+def session(conf: Conf, cores: int = 4) -> Any:
+    return SimpleNamespace(conf=conf, sparkContext=SimpleNamespace(defaultParallelism=cores))
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_small"), [(0, True), (SMALL_BATCH_ROWS - 1, True), (SMALL_BATCH_ROWS, False)]
+)
+def test_small_batch_runs_without_code_generation(rows: int, is_small: bool) -> None:
+    conf = Conf()
+    BatchSettings(session(conf)).choose(rows)
+    assert conf.values == {**(SMALL_BATCH_SETTINGS if is_small else {}), SHUFFLE_PARTITIONS: "4"}
+
+
+def test_large_batch_after_small_one_restores_session_settings() -> None:
+    conf = Conf(**{CODEGEN_MODE: "FALLBACK"})
+    settings = BatchSettings(session(conf))
+    settings.choose(1)
+    settings.choose(SMALL_BATCH_ROWS)
+    assert conf.values == {CODEGEN_MODE: "FALLBACK", SHUFFLE_PARTITIONS: "4"}
+
+
+@pytest.mark.parametrize(("cores", "configured", "wanted"), [(1, None, "2"), (48, None, "48"), (48, 7, "7")])
+def test_shuffle_has_partitions_of_setting_or_one_per_core(
+    cores: int, configured: int | None, wanted: str
+) -> None:
+    conf = Conf()
+    BatchSettings(session(conf, cores), configured).choose(1)
+    assert conf.values[SHUFFLE_PARTITIONS] == wanted
+
+
+def test_settings_that_the_runtime_rejects_are_ignored() -> None:
+    conf = Conf(is_rejecting=True)
+    BatchSettings(session(conf)).choose(1)
+    assert conf.values == {}
+
+
+def test_shuffle_partitions_are_left_to_runtime_without_spark_context() -> None:
+    conf: Any = Conf()
+    BatchSettings(SimpleNamespace(conf=conf)).choose(SMALL_BATCH_ROWS)  # type: ignore[arg-type]
+    assert conf.values == {}
+
+
+@pytest.mark.parametrize(
+    ("rows", "files"), [(0, 1), (ROWS_PER_FILE - 1, 1), (ROWS_PER_FILE, 1), (3 * ROWS_PER_FILE, 3)]
+)
+def test_append_writes_files_by_rows_of_the_batch(tmp_path: Path, rows: int, files: int) -> None:
+    run = JobContext("refine", session(Conf()), load_settings(home=tmp_path), once=True)
+    run.tune_for_batch(rows)
+    assert run.lake.files_per_append == files

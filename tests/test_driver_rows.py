@@ -1,0 +1,79 @@
+"""Rows that silver, gold and the kernel collect to the driver: a list of aggregates, each with its bound."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_SRC = Path(__file__).resolve().parents[1] / "src"
+_COLLECTING = frozenset(
+    ("collect", "toPandas", "toArrow", "toLocalIterator", "take", "first", "head", "tail")
+)
+_HOURS = "one row: ranges of hours or seconds"
+_ONE_ROW = "one row: counts, latest times, high-water marks"
+
+ALLOWED = {
+    ("gold/credit/affected_conversions.py", "_of_orders"): _HOURS,
+    ("gold/credit/area.py", "_sessions_near"): _HOURS,
+    ("gold/credit/area.py", "load_area"): _HOURS,
+    ("gold/credit/credit_changes.py", "_published"): _HOURS,
+    ("gold/credit/credit_changes.py", "credit_changes"): _HOURS,
+    ("gold/credit/minutes.py", "minute_changes"): _HOURS,
+    ("gold/daily/summary_schedule.py", "_new_minutes"): "one row: a count, and the days of new minutes",
+    ("gold/gate/mlflow_quality.py", "_offsets"): "a row per topic and partition",
+    ("gold/models/path_fold.py", "credit_of_periods"): "a row per period, model and channel",
+    ("gold/models/path_fold.py", "path_file"): "one row: the path file of a period, which is an artifact",
+    ("gold/publish.py", "_changes"): _HOURS,
+    ("gold/traffic/closed_windows.py", "_find"): _HOURS,
+    ("gold/traffic/closing_windows.py", "closing_ends"): "a row per kind of window by number of events",
+    ("gold/traffic/closing_windows.py", "last_ends"): "a row per kind of window by number of events",
+    ("gold/traffic/new_minutes.py", "find_new_minutes"): _ONE_ROW,
+    ("lakehouse/access/masks.py", "_hashed"): "Arrow's take: a reader without a JVM",
+    ("lakehouse/delta/changes.py", "_as_structs"): "Arrow's take: a reader without a JVM",
+    ("lakehouse/delta/commit_log.py", "_ask"): "a row per commit in the log, of a catalog's table",
+    ("lakehouse/delta/count_by_stamp.py", "count_by_stamp"): "a row per commit that the ledger lacks",
+    (
+        "lakehouse/delta/delta_tables.py",
+        "find",
+    ): "rows of tables of ops, which name micro-batches and results",
+    ("lakehouse/delta/write_changes.py", "extents_of"): _ONE_ROW,
+    ("lakehouse/delta/write_changes.py", "write_changes"): _ONE_ROW,
+    ("lakehouse/maintenance/spark_table.py", "_detail"): "one row: number of files and properties",
+    ("lakehouse/maintenance/spark_table.py", "compact"): "one row: numbers of files",
+    ("lakehouse/quality/metrics.py", "count_rows"): "a row per frame: counts of expectations",
+    ("silver/dedup/classify.py", "count_records"): _ONE_ROW,
+    ("silver/dedup/deduplicate.py", "known_events"): _HOURS,
+    ("silver/rebuild_definitions.py", "watermarks_before"): "Spark's aggregate `first`",
+    ("silver/repair.py", "__call__"): _ONE_ROW,
+    ("silver/reparse_rejected.py", "reparse_rejected"): "a row per reason",
+    ("silver/visits/visit_history.py", "affected_rows"): _HOURS,
+    ("silver/watermark.py", "_fold"): "one row: live producers, and switches between live and not",
+    ("silver/watermark.py", "_latest_unpromised"): _ONE_ROW,
+}
+
+
+def collecting_calls(package: Path) -> Iterator[tuple[str, str]]:
+    """File and function of each call that brings rows to the driver."""
+    for file in sorted(package.rglob("*.py")):
+        for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef) and any(map(is_collecting, ast.walk(function))):
+                yield str(file.relative_to(package.parent)), function.name
+
+
+def is_collecting(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _COLLECTING
+    )
+
+
+def test_only_bounded_aggregates_are_collected_to_the_driver() -> None:
+    found = {call for package in ("silver", "gold", "lakehouse") for call in collecting_calls(_SRC / package)}
+    assert found == ALLOWED.keys()
+
+
+@pytest.mark.parametrize("call", sorted(_COLLECTING))
+def test_new_collecting_call_is_found(tmp_path: Path, call: str) -> None:
+    (tmp_path / "silver").mkdir()
+    (tmp_path / "silver" / "job.py").write_text(f"def read(frame):\n    return frame.{call}()\n")
+    assert list(collecting_calls(tmp_path / "silver")) == [("silver/job.py", "read")]
