@@ -39,7 +39,8 @@ class Lakehouse:
     Attributes:
         pinned: maps a table's name to the version that is read instead of the latest, or to None.
         counter: counts commits and reads of tables.
-        files_per_append: number of files that an append writes at most.
+        files_per_append: number of files that an append writes at most; None: as many as the frame has
+            partitions.
     """
 
     def __init__(self, spark: SparkSession, settings: Settings, job: str) -> None:
@@ -48,7 +49,7 @@ class Lakehouse:
         self.job = job
         self.pinned: Callable[[str], int | None] = lambda _: None
         self.counter = TableCounter()
-        self.files_per_append = 1
+        self.files_per_append: int | None = None
         self._swap = CompareAndSwap(self.commits, job) if settings.catalog else None
         self._layer = ""
         self._declared = DeclaredTables(spark, settings)
@@ -166,7 +167,7 @@ class Lakehouse:
         self._declared.ensure(name)
         table = TABLES[name]
         frame = rows if isinstance(rows, DataFrame) else to_frame(self.spark, typed(table, rows))
-        frame = frame.coalesce(self.files_per_append)
+        frame = frame if self.files_per_append is None else frame.coalesce(self.files_per_append)
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
             self._tables.append(table, frame, {**metadata, **more}, {**options, **transaction})

@@ -60,7 +60,6 @@ class JobContext:
         self.lake = Lakehouse(self.spark, self.settings, self.job)
         self._batch_settings = BatchSettings(self.spark, self.settings.shuffle_partitions)
         self._rules = RulesHistory(self.lake, self.settings.conf)
-        self.tune_for_batch(self.settings.max_batch_rows)
 
     def report_backlog(self, rows: int) -> None:
         """Report how many rows are waiting, those of the current batch included."""
