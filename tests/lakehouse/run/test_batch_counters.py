@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from kit.pipeline import read_rows, run_jobs
@@ -34,6 +35,7 @@ def commits_of(settings: Settings, job: str) -> int:
     return sum(each.get("job") == job for each in metadata)
 
 
+@pytest.mark.long
 def test_ledger_counts_jobs_commits_and_reads_of_refine_and_publish(
     spark: SparkSession, tmp_path: Path
 ) -> None:
