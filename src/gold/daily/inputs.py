@@ -80,15 +80,14 @@ class DayInputs:
 
     def of_days(self, days: BusinessDays) -> Mapping[str, DataFrame]:
         """Rows of some days; all queries read one checkpoint."""
-        rows = checkpoint(union_of({name: self._of_days(name, days) for name in self._inputs}))
+        rows = checkpoint(union_of({name: self._of_days(each, days) for name, each in self._inputs.items()}))
         return {name: rows_of_kind(rows, name) for name in self._inputs}
 
     def of_all(self) -> Mapping[str, DataFrame]:
         """All rows."""
         return {name: self._dated(each, self._read(each)) for name, each in self._inputs.items()}
 
-    def _of_days(self, name: str, days: BusinessDays) -> DataFrame:
-        wanted = self._inputs[name]
+    def _of_days(self, wanted: _Input, days: BusinessDays) -> DataFrame:
         near = days.near_until(wanted.after).contains(wanted.time)
         dated = self._dated(wanted, self._read(wanted).where(near))
         return dated if wanted.after else dated.where(F.col("day").isin(*days.days))
@@ -103,6 +102,11 @@ class DayInputs:
 
 
 def union_of(frames: Mapping[str, DataFrame]) -> DataFrame:
-    """The union of frames, each as a struct column with its name; see `rows_of_kind`."""
+    """The union of frames, each as a struct column with its name; see `rows_of_kind`.
+
+    It has at most as many partitions as a shuffle, not the sum of those of all frames.
+    """
     kinds = (rows.select(F.struct("*").alias(name)) for name, rows in frames.items())
-    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), kinds)
+    union = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), kinds)
+    partitions = str(union.sparkSession.conf.get("spark.sql.shuffle.partitions"))
+    return union.coalesce(int(partitions)) if partitions.isdigit() else union  # else `auto`

@@ -17,7 +17,7 @@ from gold.daily.promotions import CONVERTING, promotion_performance
 from gold.daily.results import result_performance
 from gold.daily.searches import search_performance
 from gold.daily.sketches import build_sketches, sketch_rows
-from lakehouse.contracts import TABLES
+from lakehouse.contracts import TABLES, Table
 from lakehouse.contracts.daily import (
     CAMPAIGN_PERFORMANCE,
     FUNNEL,
@@ -73,9 +73,8 @@ class Daily:
         )
         inputs = DayInputs(self._lake, self._zone, dimensions, orders).of_days(some)
         tables = [TABLES[name] for name in QUERIES]
-        changes = checkpoint(
-            union_of({table.short_name: self._changes(table.name, inputs, some) for table in tables})
-        )
+        together = union_of({table.short_name: self._changes(table, inputs, some) for table in tables})
+        changes = checkpoint(together)
         extents = extents_of(changes, tables)
         run_concurrently(partial(write_kind, self._lake, table, changes, extents, upto) for table in tables)
 
@@ -83,9 +82,9 @@ class Daily:
         """All rows of a table."""
         return run_query(name, DayInputs(self._lake, self._zone, dimensions, orders).of_all())
 
-    def _changes(self, name: str, inputs: Mapping[str, DataFrame], days: BusinessDays) -> DataFrame:
-        before = self._lake.read(name).where(F.col("day").isin(*days.days))
-        return changes_between(TABLES[name], before, run_query(name, inputs))
+    def _changes(self, table: Table, inputs: Mapping[str, DataFrame], days: BusinessDays) -> DataFrame:
+        before = self._lake.read(table.name).where(F.col("day").isin(*days.days))
+        return changes_between(table, before, run_query(table.name, inputs))
 
 
 def run_query(name: str, inputs: Mapping[str, DataFrame]) -> DataFrame:

@@ -66,9 +66,9 @@ class ClosedWindows:
 def find_closed_windows(lake: Lakehouse, ends: Ends, new: NewMinutes) -> ClosedWindows | None:
     """The closed windows that contain new minutes. The driver gets one row.
 
-    None if all new minutes are after the last closed windows.
+    None if no window is closed, or if all new minutes are after the last closed windows.
     """
-    if new.earliest >= max(ends.values(), default=0):
+    if not ends or new.earliest >= max(ends.values()):
         return None
     first, found = _find(lake, ends, new, new.earliest + 1)
     if first == 0:  # in a window without a row, or before the first window

@@ -87,6 +87,7 @@ def test_batch_counters_cover_all_threads_of_its_session_only(spark: SparkSessio
     Bronze(spark, settings, commits=1).commit([record(message("b", "v"))])
     run_microbatches(run, "ingest", process)
     first, second = ledger(settings, "refine")
-    assert [first[name] for name in COUNTERS] == [3, 3, 0, 0]
+    assert [first[name] for name in ("spark_jobs", "shuffles", "commits", "table_reads")] == [3, 3, 0, 0]
+    assert first["tasks"] == 3 * (2 + 3)
     assert [second[name] for name in ("shuffles", "commits", "table_reads")] == [3, 1, 1]
     assert second["spark_jobs"] >= 3
