@@ -8,7 +8,7 @@ import pytest
 
 _SRC = Path(__file__).resolve().parents[1] / "src"
 _COLLECTING = frozenset(
-    ("collect", "toPandas", "toArrow", "toLocalIterator", "take", "first", "head", "tail")
+    ("collect", "toPandas", "toArrow", "toLocalIterator", "take", "first", "head", "tail", "observe")
 )
 _HOURS = "one row: ranges of hours or seconds"
 _ONE_ROW = "one row: counts, latest times, high-water marks"
@@ -16,19 +16,13 @@ _ONE_ROW = "one row: counts, latest times, high-water marks"
 ALLOWED = {
     ("gold/credit/affected_conversions.py", "_of_orders"): _HOURS,
     ("gold/credit/area.py", "_sessions_near"): _HOURS,
-    ("gold/credit/area.py", "load_area"): _HOURS,
-    ("gold/credit/credit_changes.py", "_published"): _HOURS,
-    ("gold/credit/credit_changes.py", "credit_changes"): _HOURS,
-    ("gold/credit/minutes.py", "minute_changes"): _HOURS,
+    ("gold/credit/dimensions.py", "_tables_with"): "a row per table of silver that is a dimension",
     ("gold/daily/summary_schedule.py", "_new_minutes"): "one row: a count, and the days of new minutes",
     ("gold/gate/mlflow_quality.py", "_offsets"): "a row per topic and partition",
     ("gold/models/path_fold.py", "credit_of_periods"): "a row per period, model and channel",
     ("gold/models/path_fold.py", "path_file"): "one row: the path file of a period, which is an artifact",
-    ("gold/publish.py", "_changes"): _HOURS,
-    ("gold/traffic/closed_windows.py", "_find"): _HOURS,
     ("gold/traffic/closing_windows.py", "closing_ends"): "a row per kind of window by number of events",
     ("gold/traffic/closing_windows.py", "last_ends"): "a row per kind of window by number of events",
-    ("gold/traffic/new_minutes.py", "find_new_minutes"): _ONE_ROW,
     ("lakehouse/access/masks.py", "_hashed"): "Arrow's take: a reader without a JVM",
     ("lakehouse/delta/changes.py", "_as_structs"): "Arrow's take: a reader without a JVM",
     ("lakehouse/delta/commit_log.py", "_ask"): "a row per commit in the log, of a catalog's table",
@@ -37,17 +31,13 @@ ALLOWED = {
         "lakehouse/delta/delta_tables.py",
         "find",
     ): "rows of tables of ops, which name micro-batches and results",
-    ("lakehouse/delta/write_changes.py", "extents_of"): _ONE_ROW,
-    ("lakehouse/delta/write_changes.py", "write_changes"): _ONE_ROW,
     ("lakehouse/maintenance/spark_table.py", "_detail"): "one row: number of files and properties",
     ("lakehouse/maintenance/spark_table.py", "compact"): "one row: numbers of files",
     ("lakehouse/quality/metrics.py", "count_rows"): "a row per frame: counts of expectations",
-    ("silver/dedup/classify.py", "count_records"): _ONE_ROW,
+    ("lakehouse/rows/checkpointing.py", "checkpoint_with"): "one row: aggregates of all rows",
     ("silver/dedup/deduplicate.py", "known_events"): _HOURS,
     ("silver/rebuild_definitions.py", "watermarks_before"): "Spark's aggregate `first`",
-    ("silver/repair.py", "__call__"): _ONE_ROW,
     ("silver/reparse_rejected.py", "reparse_rejected"): "a row per reason",
-    ("silver/visits/visit_history.py", "affected_rows"): _HOURS,
     ("silver/watermark.py", "_fold"): "one row: live producers, and switches between live and not",
     ("silver/watermark.py", "_latest_unpromised"): _ONE_ROW,
 }

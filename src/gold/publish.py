@@ -16,8 +16,8 @@ from folds.records.sites import Sites
 from folds.rule_numbers import RuleNumbers, load_rule_numbers
 from folds.visitors.rules import VisitorRules
 from gold.credit.affected_conversions import AffectedConversions, Changes, find_affected
-from gold.credit.area import Area, load_area, new_moments
-from gold.credit.bot_refunds import new_bot_refunds
+from gold.credit.area import Area, NewMoments, load_area, new_moments
+from gold.credit.bot_refunds import new_bot_refunds, no_bot_refunds
 from gold.credit.credit_changes import credit_changes
 from gold.credit.credit_fold import TABLES
 from gold.credit.dimensions import DimensionLoader, Dimensions
@@ -28,8 +28,8 @@ from lakehouse.contracts import Table
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.write_changes import OLD_TIME, Extent, extents_of, write_kind
-from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.delta.write_changes import OLD_TIME, Extent, checkpoint_changes, write_kind
+from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.rows.time_pruner import TimePruner, hours_between
 from lakehouse.run.concurrent import run_concurrently
@@ -127,29 +127,33 @@ class _Round:
         """Write the changes of the micro-batch; return the number of rows written."""
         visitor_rules = self.rules.of_visitors()
         person_rules = self.rules.of_persons(self.run.settings.reporting_currency)
-        moments = new_moments(self.lake, self.batch, self.dimensions)
+        moments = new_moments(self.lake, self.batch, self.dimensions, self.rules.orders)
         area = load_area(self.lake, moments, self.dimensions, self.rules.numbers.view_span)
-        visits = checkpoint(visit_changes(self.lake, area, self.dimensions, visitor_rules))
+        at, look_back = F.unix_micros(f"{TOUCHES.short_name}.touched_at"), person_rules.look_back
+        folded = visit_changes(self.lake, area, self.dimensions, visitor_rules)
+        led = hours_between(at, at + look_back)
+        visits, of_touches, found = checkpoint_changes(folded, (TOUCHES,), led=led)
         touches = rows_of_kind(visits, TOUCHES.short_name)
-        affected = find_affected(self.lake, self._changes(area, visits, touches, person_rules.look_back))
-        changes = credit_changes(self.lake, affected, touches, self.dimensions, person_rules)
-        return self._write(area, visits, affected, changes, summarized)
-
-    def _changes(self, area: Area, visits: DataFrame, touches: DataFrame, look_back: int) -> Changes:
-        """What conversions depend on, of this micro-batch."""
-        at, orders = F.unix_micros("touched_at"), self.rules.orders
-        led = touches.agg(hours_between(at, at + look_back)).collect()[0][0]
-        refunds = new_bot_refunds(self.lake, self.batch, self.dimensions, orders, self.rules.of_visitors())
-        return Changes(
+        new = Changes(
             area=area,
             goals=rows_of_kind(visits, GOAL),
-            bot_refunds=refunds,
+            bot_refunds=self._bot_refunds(moments, visitor_rules),
             touched=touches.select("visitor_id", "touched_at"),
-            touched_near=TimePruner.of_hours(led),
+            touched_near=TimePruner.of_hours(found["led"]),
             dimensions=self.dimensions,
             look_back=look_back,
-            orders=orders,
+            orders=self.rules.orders,
         )
+        affected = find_affected(self.lake, new)
+        computed = credit_changes(self.lake, affected, touches, self.dimensions, person_rules)
+        changes, extents, _ = checkpoint_changes(computed, TABLES)
+        return self._write(area, visits, affected, changes, {**extents, **of_touches}, summarized)
+
+    def _bot_refunds(self, moments: NewMoments, rules: VisitorRules) -> DataFrame:
+        """Refunds and cancellations that bots sent in this micro-batch."""
+        if not moments.has_reversals:
+            return no_bot_refunds(self.lake)
+        return new_bot_refunds(self.lake, self.batch, self.dimensions, self.rules.orders, rules)
 
     def _write(
         self,
@@ -157,17 +161,19 @@ class _Round:
         visits: DataFrame,
         affected: AffectedConversions,
         changes: DataFrame,
+        extents: dict[str, Extent],
         summarized: int,
     ) -> int:
         """Write the changes, gold.conversions and then gold.touches last."""
-        extents = {**extents_of(changes, TABLES), **extents_of(visits, (TOUCHES,))}
         first = (
             partial(self._write_kind, changes, extents, ATTRIBUTION),
             partial(self._write_kind, changes, extents, TRAILS),
             partial(self._write_minutes, area, visits, affected.before, changes, summarized),
         )
         rows = sum(run_concurrently(first))
-        self._append_bot_refunds(affected.bot_refunds)  # before their rows in gold.conversions are deleted
+        if affected.bot_refunds:  # before their rows in gold.conversions are deleted
+            refunds = affected.bot_refunds.select(*BOT_REFUNDS.column_names)
+            self.lake.append(BOT_REFUNDS.name, refunds, self.batch.upto)
         rows += self._write_kind(changes, extents, CONVERSIONS)
         return rows + self._write_kind(visits, extents, TOUCHES)
 
@@ -181,15 +187,12 @@ class _Round:
         """Append the differences to gold.visitor_minutes; they do not count as rows written."""
         changed = rows_of_kind(changes, CONVERSIONS.short_name).drop(OLD_TIME)
         minutes = rows_of_kind(visits, MINUTE)
-        rows = checkpoint(minute_changes(self.lake, area, minutes, before, changed, self.dimensions))
-        if not rows.isEmpty():
+        differences = minute_changes(self.lake, area, minutes, before, changed, self.dimensions)
+        rows, found = checkpoint_with(differences, count=F.count(F.lit(1)))
+        if found["count"]:
             sequence = int(str(self.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
             stamped = rows.withColumn("sequence", F.lit(sequence).cast("bigint"))
             heard = to_micros(self.batch.side_input_upto)
             numbers = {"sequence": sequence, "summarized": summarized, "heard": heard}
             self.lake.append(VISITOR_MINUTES.name, stamped, self.batch.upto, **numbers)
         return 0
-
-    def _append_bot_refunds(self, refunds: DataFrame) -> None:
-        if not refunds.isEmpty():
-            self.lake.append(BOT_REFUNDS.name, refunds.select(*BOT_REFUNDS.column_names), self.batch.upto)

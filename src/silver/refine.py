@@ -14,7 +14,7 @@ from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, FOLDED, REJECTED_EVENTS
-from lakehouse.delta.write_changes import extents_of, write_changes, write_kind
+from lakehouse.delta.write_changes import checkpoint_changes, write_changes, write_kind
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.run.concurrent import run_concurrently
@@ -73,8 +73,8 @@ class Refine:
         with naming_missing_packages():
             candidates = checkpoint(parser.parse(records))
         copies = find_duplicates(dedup_candidates(candidates), lake.read(EVENTS.name), batch.after)
-        classified = checkpoint(classify(candidates, F.broadcast(copies), F.lit(batch.watermark)))
-        counts = count_records(classified, settings.exchange_rates_topic)
+        classes = classify(candidates, F.broadcast(copies), F.lit(batch.watermark))
+        classified, counts = count_records(classes, settings.exchange_rates_topic)
         before = Progress(batch.watermark, batch.producers)
         progress = advance(before, classified, counts, settings.watermark_delay)
         run_concurrently(self._writes(classified, counts, batch, progress.watermark))
@@ -106,8 +106,8 @@ class Refine:
         lake, filled = self._run.lake, {table.name: self._filled[table.name] for table in FOLDED}
         events = stamped_after(events_of(on_time), min(filled.values()))
         history = open_rows(lake, events, watermark)
-        changes = checkpoint(fold_visits(events, history, self._visitor_rules(), watermark, filled))
-        extents = extents_of(changes, FOLDED)
+        folded = fold_visits(events, history, self._visitor_rules(), watermark, filled)
+        changes, extents, _ = checkpoint_changes(folded, FOLDED)
         run_concurrently(
             [partial(write_kind, lake, each, changes, extents, batch.upto, "is_open") for each in FOLDED]
         )
@@ -118,12 +118,12 @@ class Refine:
         new = self._unwritten(SEARCH_RESULTS.name, on_time)
         near = TimePruner.of_hours(counts.hours, timedelta(microseconds=rule.span))
         changes = results_on_time(self._run.lake, new, near, batch.after, rule, watermark)
-        write_changes(self._run.lake, SEARCH_RESULTS, checkpoint(changes), batch.upto)
+        write_changes(self._run.lake, SEARCH_RESULTS, changes, batch.upto)
 
     def _write_rates(self, classified: DataFrame, batch: Batch) -> None:
         accepted = self._unwritten(EXCHANGE_RATES.name, records_of_class(classified, RATE))
         changes = rate_changes(accepted, self._run.lake.read(EXCHANGE_RATES.name))
-        write_changes(self._run.lake, EXCHANGE_RATES, checkpoint(changes), batch.upto)
+        write_changes(self._run.lake, EXCHANGE_RATES, changes, batch.upto)
 
     def _visitor_rules(self) -> VisitorRules:
         return VisitorRules.of(load_rule_numbers(self._run.settings.conf))

@@ -14,8 +14,8 @@ from folds.visitors.results import RESULT_ROLES
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import EVENTS, FOLDED
-from lakehouse.delta.write_changes import extents_of, write_changes, write_kind
-from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.delta.write_changes import checkpoint_changes, write_changes, write_kind
+from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.time_pruner import TimePruner, hours_between
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
@@ -47,29 +47,29 @@ class Repair:
     def __call__(self, batch: Batch) -> Outcome:
         """Fold the events of one micro-batch into the rows that they affect."""
         events = self._run.lake.read(EVENTS.name).where(stamped_within(batch.after, batch.upto))
-        events = checkpoint(events.select(*_READ))
         at = F.unix_micros("event_time")
         of_result = F.when(F.col("is_late") & F.col("role").isin(*RESULT_ROLES), at)
-        found = events.agg(
-            F.count_if("is_late").alias("late"),
-            hours_between(at, at).alias("hours"),
-            hours_between(of_result, of_result).alias("of_results"),
-        ).collect()[0]
-        tasks: list[Callable[[], None]] = [partial(self._write_dimensions, events, found.hours, batch)]
-        if found.late:
+        events, found = checkpoint_with(
+            events.select(*_READ),
+            late=F.count_if("is_late"),
+            hours=hours_between(at, at),
+            of_results=hours_between(of_result, of_result),
+        )
+        tasks: list[Callable[[], None]] = [partial(self._write_dimensions, events, found["hours"], batch)]
+        if found["late"]:
             late = events.where("is_late")
             tasks.insert(0, partial(self._write_visits, late, batch))
-            tasks.append(partial(self._write_results, late, found.of_results, batch))
+            tasks.append(partial(self._write_results, late, found["of_results"], batch))
         run_concurrently(tasks)
-        return Outcome(output_rows=found.late, late=found.late, watermark=batch.upstream_watermark)
+        return Outcome(output_rows=found["late"], late=found["late"], watermark=batch.upstream_watermark)
 
     def _write_visits(self, late: DataFrame, batch: Batch) -> None:
         lake, filled = self._run.lake, {table.name: self._filled[table.name] for table in FOLDED}
         events = stamped_after(events_of(late), min(filled.values()))
         history = affected_rows(lake, events, self._numbers())
         rules = VisitorRules.of(self._numbers())
-        changes = checkpoint(fold_visits(events, history, rules, self._watermark(), filled))
-        extents = extents_of(changes, FOLDED)
+        folded = fold_visits(events, history, rules, self._watermark(), filled)
+        changes, extents, _ = checkpoint_changes(folded, FOLDED)
         run_concurrently([partial(write_kind, lake, each, changes, extents, batch.upto) for each in FOLDED])
 
     def _write_results(self, late: DataFrame, hours: list[list[int]], batch: Batch) -> None:
@@ -77,15 +77,15 @@ class Repair:
         near = TimePruner.of_hours(hours, timedelta(microseconds=rule.span))
         unwritten = stamped_after(late, self._filled[SEARCH_RESULTS.name])
         changes = late_results(self._run.lake, unwritten, near, rule, self._watermark())
-        write_changes(self._run.lake, SEARCH_RESULTS, checkpoint(changes), batch.upto)
+        write_changes(self._run.lake, SEARCH_RESULTS, changes, batch.upto)
 
     def _write_dimensions(self, events: DataFrame, hours: list[list[int]], batch: Batch) -> None:
         lake, conf = self._run.lake, self._run.settings.conf
         rules = load_bot_rules(conf)
         near = TimePruner.of_hours(hours, timedelta(microseconds=rules.span))
         stamps = stamps_of(batch.upto, rules_version(conf))
-        changes = checkpoint(dimension_changes(lake, events, near, rules, stamps))
-        extents = extents_of(changes, DIMENSIONS)
+        folded = dimension_changes(lake, events, near, rules, stamps)
+        changes, extents, _ = checkpoint_changes(folded, DIMENSIONS)
         run_concurrently(
             [partial(write_kind, lake, each, changes, extents, batch.upto) for each in DIMENSIONS]
         )

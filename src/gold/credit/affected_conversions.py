@@ -12,14 +12,17 @@ from folds.persons.refunds import OrderRules
 from gold.credit.area import Area
 from gold.credit.bot_refunds import find_bot_refunds, of_nobody
 from gold.credit.dimensions import Dimensions
+from gold.credit.reversals import is_reversal
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
 from lakehouse.rows.semi_join import semi_join, within_spans, without
 from lakehouse.rows.time_pruner import TimePruner, hours_between
 
 _OF_ORDER = ("value", "currency")
 """Columns of a published row that follow from the order if `is_of_order`."""
+
+_IS_SENT = "_is_sent"
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,18 @@ class AffectedConversions:
         before: their published rows. Checkpointed.
         goals: columns of `Goal`, to recompute them from: goal events in the area, and published rows. All
             have a person_id, except refunds and cancellations of bots. Checkpointed.
-        bot_refunds: those of the goals that have to be added to gold.bot_refunds.
+        bot_refunds: those of the goals that have to be added to gold.bot_refunds; None if there are none.
+        near: contains the conversions, as they are published and as they will be.
+        touches_near: contains the touches in the look-back of the goals.
+        pages_near: contains the page views of the goals' visits.
     """
 
     before: DataFrame
     goals: DataFrame
-    bot_refunds: DataFrame
+    bot_refunds: DataFrame | None
+    near: TimePruner
+    touches_near: TimePruner
+    pages_near: TimePruner
 
 
 @dataclass(frozen=True)
@@ -74,18 +83,36 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
         lake: the tables, with gold.conversions not updated yet.
         changes: the changes of the micro-batch.
     """
+    at = F.unix_micros("converted_at")
     direct = checkpoint(_union(_directly_affected(lake, changes)).dropDuplicates(["conversion_id"]))
     named = (changes.goals, changes.bot_refunds, direct)
     with_order = _union(rows.select("order_id") for rows in named).where("order_id IS NOT NULL")
     orders = checkpoint(with_order.distinct())
-    before = checkpoint(direct.unionByName(_of_orders(lake, orders, direct)))
-    bots = checkpoint(changes.dimensions.bots_among(before))
+    everything = direct.unionByName(_of_orders(lake, orders, direct))
+    before, was = checkpoint_with(everything, hours=hours_between(at, at))
+    bots = changes.dimensions.bots_among(before)
     stored = find_bot_refunds(lake, orders)
-    found = of_nobody(_reversals(semi_join(before, bots, "visitor_id"), changes.orders))
-    sent = found.unionByName(changes.bot_refunds)
-    new = checkpoint(without(sent, stored, "event_id").dropDuplicates(["event_id"]))
-    goals = _goals_of_people(without(before, bots, "visitor_id"), changes)
-    return AffectedConversions(before, checkpoint(_union((goals, stored, new))), new)
+    reversed_by_bots = semi_join(before.where(is_reversal(changes.orders)), bots, "visitor_id")
+    found = of_nobody(_to_goals(reversed_by_bots))
+    sent = without(found.unionByName(changes.bot_refunds), stored, "event_id").dropDuplicates(["event_id"])
+    known = _goals_of_people(without(before, bots, "visitor_id"), changes).unionByName(stored)
+    both = known.withColumn(_IS_SENT, F.lit(False)).unionByName(sent.withColumn(_IS_SENT, F.lit(True)))
+    visited = F.when(F.col("visit").isNotNull(), at)
+    goals, now = checkpoint_with(
+        both,
+        hours=hours_between(at, at),
+        touches=hours_between(at - changes.look_back, at),
+        pages=hours_between(F.unix_micros("visit.at"), visited),
+        sent=F.count_if(_IS_SENT),
+    )
+    return AffectedConversions(
+        before=before,
+        goals=goals.drop(_IS_SENT),
+        bot_refunds=goals.where(_IS_SENT).drop(_IS_SENT) if now["sent"] else None,
+        near=TimePruner.of_hours([*was["hours"], *now["hours"]]),
+        touches_near=TimePruner.of_hours(now["touches"]),
+        pages_near=TimePruner.of_hours(now["pages"]),
+    )
 
 
 def find_conversions(lake: Lakehouse, near: TimePruner, keys: DataFrame, column: str) -> DataFrame:
@@ -135,11 +162,6 @@ def _rated_by(conversions: DataFrame, rates: DataFrame) -> DataFrame:
     at, until = F.col("converted_at"), F.col("valid_to")
     is_valid = (F.col("valid_from") <= at) & (until.isNull() | (at < until))
     return conversions.join(new, (F.upper("currency") == F.col("_currency")) & is_valid, "left_semi")
-
-
-def _reversals(rows: DataFrame, orders: OrderRules) -> DataFrame:
-    """Goals of refunds and cancellations among published rows."""
-    return _to_goals(rows.where(F.col("goal").isin(*orders.reversals) & F.col("order_id").isNotNull()))
 
 
 def _to_goals(rows: DataFrame) -> DataFrame:

@@ -1,24 +1,27 @@
 """The area of a micro-batch: time spans of visitors that its events may change, and their sessions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from folds.persons.refunds import OrderRules
 from folds.visitors.sessions import Session
 from folds.visitors.spans import Span, is_within, spans_of_all
 from folds.visitors.view_spans import Landing, spans_before, visits_after
 from gold.credit.dimensions import Dimensions
+from gold.credit.reversals import is_reversal
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, rows_of_kind, with_key
-from lakehouse.rows.semi_join import semi_join, without
+from lakehouse.rows.semi_join import semi_join
 from lakehouse.rows.time_pruner import MINUTE, TimePruner, hours_between
 from lakehouse.run.microbatch import Batch, stamped_within
 from lakehouse.timestamps import span_micros
@@ -42,7 +45,6 @@ class Area:
         behind: spans of earlier sessions. Their impressions may have led to visits in `spans` without a
             click (view-through).
         sessions: rows of silver.sessions that start in the spans.
-        visitors: visitor_id and person_id of the visitors, each once.
         pruner: contains the spans.
         pruner_behind: contains `behind`.
     """
@@ -50,68 +52,86 @@ class Area:
     spans: DataFrame
     behind: DataFrame
     sessions: DataFrame
-    visitors: DataFrame
     pruner: TimePruner
     pruner_behind: TimePruner
 
 
-def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions) -> DataFrame:
-    """Times of new events of people: late events, and goals of orders shared with new bots, too.
+class NewMoments(NamedTuple):
+    """Times of new events.
 
-    Returns:
-        visitor_id and event_time. Checkpointed.
+    Args:
+        rows: visitor_id and event_time of late events, of other new events, and of goals of orders shared
+            with new bots. Checkpointed.
+        hours: hours that contain them.
+        has_reversals: whether refunds or cancellations of orders may be new.
     """
-    is_new = stamped_within(batch.after, batch.upto)
+
+    rows: DataFrame
+    hours: Sequence[Sequence[int]]
+    has_reversals: bool
+
+
+def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions, orders: OrderRules) -> NewMoments:
+    """Times of the new events of a micro-batch, those of bots included."""
+    is_new = arrived = stamped_within(batch.after, batch.upto)
     if batch.has_side_input:
-        late = stamped_within(batch.side_input_after, batch.side_input_upto)
-        is_new |= F.col("is_late") & late
-    moments = lake.read(EVENTS.name).where(is_new).select("visitor_id", "event_time")
+        of_side_input = stamped_within(batch.side_input_after, batch.side_input_upto)
+        is_new, arrived = is_new | (F.col("is_late") & of_side_input), arrived | of_side_input
+    events = lake.read(EVENTS.name).where(arrived)
+    moments = events.select(
+        "visitor_id", "event_time", is_new.alias("is_new"), is_reversal(orders).alias("is_reversal")
+    )
     if dimensions.has_new_bots:
-        moments = moments.unionByName(_goals_shared_with_bots(lake, dimensions))
-    moments = checkpoint(moments)
-    return checkpoint(without(moments, dimensions.bots_among(moments), "visitor_id"))
+        shared = _goals_shared_with_bots(lake, dimensions)
+        moments = moments.unionByName(
+            shared.withColumns({"is_new": F.lit(True), "is_reversal": F.lit(False)})
+        )
+    at = F.when(F.col("is_new"), F.unix_micros("event_time"))
+    rows, found = checkpoint_with(moments, hours=hours_between(at, at), reversals=F.count_if("is_reversal"))
+    return NewMoments(
+        rows.where("is_new").drop("is_new", "is_reversal"), found["hours"], found["reversals"] > 0
+    )
 
 
-def load_area(lake: Lakehouse, moments: DataFrame, dimensions: Dimensions, view_span: timedelta) -> Area:
-    """Find the spans around new events, and around later visits that may be view-throughs.
+def load_area(lake: Lakehouse, moments: NewMoments, dimensions: Dimensions, view_span: timedelta) -> Area:
+    """Find the spans around new events of people, and around later visits that may be view-throughs.
 
     Args:
         lake: the tables.
-        moments: output of `new_moments`. Checkpointed.
+        moments: output of `new_moments`.
         dimensions: of the micro-batch.
         view_span: time after an impression, exclusive, in which a visit may be its view-through.
     """
     sessions = _sessions_near(lake, moments, view_span)
+    bots = dimensions.bots_among(moments.rows)
     kinds = {
-        "moment": with_key(moments, "visitor_id", ("event_time",)),
+        "moment": with_key(moments.rows, "visitor_id", ("event_time",)),
         "session": with_key(sessions, "visitor_id", Session._fields),
+        "bot": with_key(bots, "visitor_id", ("visitor_id",)),
     }
-    found = checkpoint(map_groups(kinds, _AreaFold(span_micros(view_span)), _RESULT))
-    row = found.agg(
-        *(hours_between(*_edges(F.col(kind))).alias(kind) for kind in ("span", "behind"))
-    ).collect()[0]
-    spans = rows_of_kind(found, "span")
+    folded = map_groups(kinds, _AreaFold(span_micros(view_span)), _RESULT)
+    found, near = checkpoint_with(
+        folded, span=hours_between(*_edges(F.col("span"))), behind=hours_between(*_edges(F.col("behind")))
+    )
     return Area(
-        spans=spans,
+        spans=rows_of_kind(found, "span"),
         behind=rows_of_kind(found, "behind"),
         sessions=rows_of_kind(found, "session"),
-        visitors=checkpoint(dimensions.persons_of(spans.select("visitor_id").distinct())),
-        pruner=TimePruner.of_hours(row.span),
-        pruner_behind=TimePruner.of_hours(row.behind),
+        pruner=TimePruner.of_hours(near["span"]),
+        pruner_behind=TimePruner.of_hours(near["behind"]),
     )
 
 
-def _sessions_near(lake: Lakehouse, moments: DataFrame, view_span: timedelta) -> DataFrame:
+def _sessions_near(lake: Lakehouse, moments: NewMoments, view_span: timedelta) -> DataFrame:
     """Rows of silver.sessions of the visitors, as far as `view_span` around the sessions of the moments."""
-    at = F.unix_micros("event_time")
-    hours = moments.agg(hours_between(at, at)).collect()[0][0]
-    touching = TimePruner.of_hours(hours, MINUTE).overlaps("started_at", "ended_at")
+    touching = TimePruner.of_hours(moments.hours, MINUTE).overlaps("started_at", "ended_at")
     sessions = lake.read(SESSIONS.name)
     bounds = sessions.where(touching).select("visitor_id", "started_at", "ended_at")
-    around = semi_join(bounds, moments, "visitor_id")
+    around = semi_join(bounds, moments.rows, "visitor_id")
     start, end = F.unix_micros("started_at"), F.unix_micros("ended_at")
-    wide = TimePruner.of_hours([*hours, *around.agg(hours_between(start, end)).collect()[0][0]], view_span)
-    return semi_join(sessions.where(wide.overlaps("started_at", "ended_at")), moments, "visitor_id")
+    theirs = around.agg(hours_between(start, end)).collect()[0][0]
+    wide = TimePruner.of_hours([*moments.hours, *theirs], view_span)
+    return semi_join(sessions.where(wide.overlaps("started_at", "ended_at")), moments.rows, "visitor_id")
 
 
 def _edges(span: Column) -> tuple[Column, Column]:
@@ -129,7 +149,9 @@ class _AreaFold:
     view_span: int
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-        sessions, moments = groups.rows("session", Session), groups.rows("moment", _time)
+        bots = groups.rows("bot", tuple).keys()
+        sessions, everyones = groups.rows("session", Session), groups.rows("moment", _time)
+        moments = {visitor: times for visitor, times in everyones.items() if visitor not in bots}
         bounds = {visitor: sorted(map(_bounds, rows)) for visitor, rows in sessions.items()}
         landings = {visitor: sorted(map(_landing, rows)) for visitor, rows in sessions.items()}
         led = visits_after(spans_of_all(moments, bounds), landings, self.view_span)

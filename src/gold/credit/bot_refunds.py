@@ -1,12 +1,13 @@
 """Refunds and cancellations sent by bots: they count if the order that they reverse is a person's."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.persons.records import Goal
 from folds.persons.refunds import OrderRules
 from folds.visitors.rules import VisitorRules
 from gold.credit.dimensions import Dimensions
+from gold.credit.reversals import is_reversal
 from gold.credit.visit_fold import GOAL, all_visits
 from lakehouse.contracts.gold import BOT_REFUNDS, CONVERSIONS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
@@ -25,15 +26,20 @@ def new_bot_refunds(
     is_new = stamped_within(batch.after, batch.upto)
     if batch.has_side_input:
         is_new |= stamped_within(batch.side_input_after, batch.side_input_upto)
-    events = lake.read(EVENTS.name).where(is_new & _is_reversal(orders))
+    events = lake.read(EVENTS.name).where(is_new & is_reversal(orders))
     return _as_goals(lake, events, dimensions, rules)
+
+
+def no_bot_refunds(lake: Lakehouse) -> DataFrame:
+    """No rows: a micro-batch without refunds and cancellations."""
+    return of_nobody(lake.read(BOT_REFUNDS.name).limit(0))
 
 
 def all_bot_refunds(
     lake: Lakehouse, dimensions: Dimensions, orders: OrderRules, rules: VisitorRules
 ) -> DataFrame:
     """All refunds and cancellations of bots, as goals of nobody."""
-    return _as_goals(lake, lake.read(EVENTS.name).where(_is_reversal(orders)), dimensions, rules)
+    return _as_goals(lake, lake.read(EVENTS.name).where(is_reversal(orders)), dimensions, rules)
 
 
 def find_bot_refunds(lake: Lakehouse, orders: DataFrame) -> DataFrame:
@@ -58,7 +64,3 @@ def _as_goals(lake: Lakehouse, events: DataFrame, dimensions: Dimensions, rules:
     of_bots = events.join(dimensions.bots, "visitor_id", "left_semi")
     no_sessions = lake.read(SESSIONS.name).limit(0)
     return of_nobody(rows_of_kind(all_visits(no_sessions, of_bots, rules), GOAL))
-
-
-def _is_reversal(orders: OrderRules) -> Column:
-    return F.col("goal").isin(*orders.reversals) & F.col("order_id").isNotNull()

@@ -1,7 +1,8 @@
 """Changes of conversions, attribution and trails: computed rows compared with published ones."""
 
-from functools import reduce
+from collections.abc import Iterator
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -14,11 +15,15 @@ from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.contracts.table import DELETED
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.write_changes import OLD_TIME, changes_between
+from lakehouse.delta.write_changes import as_nested_tuple, as_tuples, change_type, struct_makers
 from lakehouse.rows.checkpointing import checkpoint
-from lakehouse.rows.grouped import rows_of_kind
+from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, with_key
+from lakehouse.rows.row_changes import RowDiff
 from lakehouse.rows.semi_join import semi_join, within_spans, without
-from lakehouse.rows.time_pruner import TimePruner, hours_between
+from lakehouse.rows.time_pruner import TimePruner
+
+CHANGES = pa.schema([pa.field(table.short_name, change_type(table)) for table in TABLES])
+_NOW = "now"
 
 
 def credit_changes(
@@ -38,49 +43,50 @@ def credit_changes(
         rules: the rules in force.
 
     Returns:
-        A struct of `change_type` for each table, of which one is not null. Checkpointed.
+        `CHANGES`: a struct of `change_type` for each table, of which one is not null; not computed yet.
     """
-    goals = affected.goals
-    at = F.unix_micros("converted_at")
-    visited = F.when(F.col("visit").isNotNull(), at)
-    near = goals.agg(
-        hours_between(at - rules.look_back, at).alias("touches"),
-        hours_between(F.unix_micros("visit.at"), visited).alias("pages"),
-    ).collect()[0]
-    touches = _touches(
-        lake, goals, touch_changes, dimensions, TimePruner.of_hours(near.touches), rules.look_back
-    )
-    pages = _page_views(lake, goals, TimePruner.of_hours(near.pages))
-    now = checkpoint(credit(goals, dimensions.rates, touches, pages, dimensions.watermark, rules))
+    touches = _touches(lake, affected, touch_changes, dimensions, rules.look_back)
+    pages = _page_views(lake, affected.goals, affected.pages_near)
+    now = credit(affected.goals, dimensions.rates, touches, pages, dimensions.watermark, rules)
+    ids = (F.col(f"{table.short_name}.conversion_id") for table in TABLES)
     before = {CONVERSIONS.name: affected.before, **_published(lake, affected)}
-    changes = (
-        changes_between(table, before[table.name], rows_of_kind(now, table.short_name)) for table in TABLES
-    )
-    named = (
-        rows.select(F.struct(*table.column_names, DELETED, OLD_TIME).alias(table.short_name))
-        for table, rows in zip(TABLES, changes, strict=True)
-    )
-    return checkpoint(reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), named))
+    kinds = {_NOW: with_key(now, F.coalesce(*ids), now.columns)}
+    for table in TABLES:
+        kinds[table.short_name] = with_key(before[table.name], "conversion_id", table.column_names)
+    return map_groups(kinds, _compare, CHANGES)
+
+
+def _compare(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
+    """Computed rows of conversions compared with published ones, in Spark's Python workers."""
+    computed = groups.rows(_NOW, tuple, **{table.short_name: as_nested_tuple for table in TABLES})
+    for place, table in enumerate(TABLES):
+        published = groups.rows(table.short_name, tuple, **struct_makers(table))
+        diff, changes = RowDiff(table), []
+        for conversion in groups.keys:
+            rows = (row[place] for row in computed.get(conversion, ()))
+            after = [row for row in rows if row is not None]
+            changes += as_tuples(diff.compare(published.get(conversion, ()), after))
+        if changes:
+            yield batch_of_kind(CHANGES, table.short_name, changes)
 
 
 def _touches(
     lake: Lakehouse,
-    goals: DataFrame,
+    affected: AffectedConversions,
     changes: DataFrame,
     dimensions: Dimensions,
-    near: TimePruner,
     look_back: int,
 ) -> DataFrame:
     """Touches of all persons of the goals, with person_id: published ones, with the changes applied."""
     at = F.unix_micros("converted_at")
     persons = (
-        goals.where("person_id IS NOT NULL")
+        affected.goals.where("person_id IS NOT NULL")
         .groupBy("person_id")
         .agg((F.min(at) - look_back).alias("low"), (F.max(at) + 1).alias("high"))
     )
-    visitors = checkpoint(dimensions.visitors_of(checkpoint(persons)))
+    visitors = checkpoint(dimensions.visitors_of(persons))
     columns = TOUCHES.column_names
-    published = lake.read(TOUCHES.name).where(near.contains("touched_at"))
+    published = lake.read(TOUCHES.name).where(affected.touches_near.contains("touched_at"))
     published = within_spans(published, visitors, "visitor_id", "touched_at")
     current = without(published, changes, "touch_id").select(*columns)
     current = current.unionByName(changes.where(~F.col(DELETED)).select(*columns))
@@ -114,15 +120,9 @@ def _published(lake: Lakehouse, affected: AffectedConversions) -> dict[str, Data
 
     After a crash, these tables may have rows of conversions that are not in gold.conversions yet.
     """
-    columns = ("conversion_id", "converted_at")
-    either = affected.before.select(*columns).unionByName(affected.goals.select(*columns))
-    ids = checkpoint(either.distinct())
-    at = F.unix_micros("converted_at")
-    near = TimePruner.of_hours(ids.agg(hours_between(at, at)).collect()[0][0])
-    keys = checkpoint(ids.select("conversion_id").distinct())
+    keys = affected.before.select("conversion_id").union(affected.goals.select("conversion_id")).distinct()
+    is_near = affected.near.contains("converted_at")
     return {
-        table.name: semi_join(
-            lake.read(table.name).where(near.contains("converted_at")), keys, "conversion_id"
-        )
+        table.name: semi_join(lake.read(table.name).where(is_near), keys, "conversion_id")
         for table in (ATTRIBUTION, TRAILS)
     }

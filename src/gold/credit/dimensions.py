@@ -1,7 +1,9 @@
 """Dimensions of a micro-batch: identities, bots and exchange rates, as frames."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -102,27 +104,42 @@ class DimensionLoader:
         self._lake = lake
 
     def load(self, batch: Batch) -> Dimensions:
-        """The dimensions of a micro-batch; one row on the driver."""
+        """The dimensions of a micro-batch; the driver gets the names of tables with new rows."""
         of_side_input = stamped_within(batch.side_input_after, batch.side_input_upto)
         new_rates = stamped_within(batch.after, batch.upto)
-        found = dict.fromkeys((BOTS.name, IDENTITIES.name, EXCHANGE_RATES.name), 0)
         conditions = {EXCHANGE_RATES.name: new_rates}
         if batch.has_side_input:
             conditions |= {BOTS.name: of_side_input, IDENTITIES.name: of_side_input}
-        found |= {name: self._count(name, condition) for name, condition in conditions.items()}
+        after = {EXCHANGE_RATES.name: batch.after}
+        has_new = self._tables_with(
+            {
+                name: condition
+                for name, condition in conditions.items()
+                if self._lake.has_commit_after(name, after.get(name, batch.side_input_after))
+            }
+        )
         return Dimensions(
             lake=self._lake,
             watermark=to_micros(batch.upstream_watermark or EPOCH),
             of_side_input=of_side_input,
-            has_new_bots=found[BOTS.name] > 0,
-            has_renamed=found[IDENTITIES.name] > 0,
+            has_new_bots=BOTS.name in has_new,
+            has_renamed=IDENTITIES.name in has_new,
             new_rates=new_rates,
-            has_new_rates=found[EXCHANGE_RATES.name] > 0,
+            has_new_rates=EXCHANGE_RATES.name in has_new,
         )
 
     def load_all(self, watermark: datetime) -> Dimensions:
         """The current dimensions, none of them new."""
         return self.load(Batch(id=0, after=EPOCH, upto=EPOCH, rows=0, upstream_watermark=watermark))
 
-    def _count(self, name: str, condition: Column) -> int:
-        return self._lake.read(name).where(condition).count()
+    def _tables_with(self, conditions: Mapping[str, Column]) -> frozenset[str]:
+        """The tables that have rows for which their condition holds."""
+        rows = [
+            self._lake.read(name).where(condition).select(F.lit(name).alias("name"))
+            for name, condition in conditions.items()
+        ]
+        return (
+            frozenset(name for (name,) in reduce(DataFrame.union, rows).distinct().collect())
+            if rows
+            else frozenset()
+        )

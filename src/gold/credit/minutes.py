@@ -16,7 +16,7 @@ from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.table import DELETED
 from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.semi_join import semi_join, within_spans, without
 from lakehouse.rows.time_pruner import TimePruner, hours_between
 
@@ -49,8 +49,9 @@ def minute_changes(
         dimensions: the dimensions of the micro-batch.
     """
     concerned = _concerned(before, changed)
-    spots = checkpoint(_spots(concerned, dimensions))
-    near = TimePruner.of_hours(spots.agg(hours_between(F.col("low"), F.col("high") - 1)).collect()[0][0])
+    minute = hours_between(F.col("low"), F.col("high") - 1)
+    spots, found = checkpoint_with(_spots(concerned, dimensions), hours=minute)
+    near = TimePruner.of_hours(found["hours"])
     there = before.unionByName(find_conversions(lake, near, spots, "visitor_id"))
     current = without(there.dropDuplicates(["conversion_id"]), changed, "conversion_id")
     current = current.unionByName(changed.where(~F.col(DELETED)).select(*CONVERSIONS.column_names))

@@ -80,7 +80,7 @@ class DayInputs:
 
     def of_days(self, days: BusinessDays) -> Mapping[str, DataFrame]:
         """Rows of some days; all queries read one checkpoint."""
-        rows = checkpoint(union_of({name: self._of_days(each, days) for name, each in self._inputs.items()}))
+        rows = checkpoint(_union_of({name: self._of_days(each, days) for name, each in self._inputs.items()}))
         return {name: rows_of_kind(rows, name) for name in self._inputs}
 
     def of_all(self) -> Mapping[str, DataFrame]:
@@ -101,7 +101,7 @@ class DayInputs:
         return with_day(people.select(*wanted.columns, wanted.time), wanted.time, self._zone)
 
 
-def union_of(frames: Mapping[str, DataFrame]) -> DataFrame:
+def _union_of(frames: Mapping[str, DataFrame]) -> DataFrame:
     """The union of frames, each as a struct column with its name; see `rows_of_kind`.
 
     It has at most as many partitions as a shuffle, not the sum of those of all frames.

@@ -19,7 +19,6 @@ from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.table import DELETED
 from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.write_changes import OLD_TIME, write_changes
-from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.run.job import JobContext
 from lakehouse.timestamps import EPOCH, to_micros
@@ -86,7 +85,7 @@ class SummarySchedule:
         """Mark conversions that the watermark has passed as final."""
         passed = TimePruner.of_spans([(to_micros(EPOCH), to_micros(watermark))])
         due = self._run.lake.read(CONVERSIONS.name).where(passed.contains("due_at"))
-        write_changes(self._run.lake, CONVERSIONS, checkpoint(_final(due)), upto)
+        write_changes(self._run.lake, CONVERSIONS, _final(due), upto)
 
     def _update_days(self, days: Sequence[date], upto: datetime, watermark: datetime) -> None:
         dimensions = self._dimensions.load_all(watermark)

@@ -12,12 +12,12 @@ from gold.credit.dimensions import Dimensions
 from gold.daily.business_days import BusinessDays, days_since
 from gold.daily.campaigns import campaign_performance
 from gold.daily.funnel import funnel
-from gold.daily.inputs import DayInputs, union_of
+from gold.daily.inputs import DayInputs
 from gold.daily.promotions import CONVERTING, promotion_performance
 from gold.daily.results import result_performance
 from gold.daily.searches import search_performance
 from gold.daily.sketches import build_sketches, sketch_rows
-from lakehouse.contracts import TABLES, Table
+from lakehouse.contracts import TABLES
 from lakehouse.contracts.daily import (
     CAMPAIGN_PERFORMANCE,
     FUNNEL,
@@ -27,8 +27,7 @@ from lakehouse.contracts.daily import (
     SKETCHES,
 )
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.write_changes import changes_between, extents_of, write_kind
-from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.delta.write_changes import checkpoint_changes, folded_changes, write_kind
 from lakehouse.run.concurrent import run_concurrently
 
 QUERIES: Mapping[str, str] = {
@@ -73,18 +72,14 @@ class Daily:
         )
         inputs = DayInputs(self._lake, self._zone, dimensions, orders).of_days(some)
         tables = [TABLES[name] for name in QUERIES]
-        together = union_of({table.short_name: self._changes(table, inputs, some) for table in tables})
-        changes = checkpoint(together)
-        extents = extents_of(changes, tables)
+        before = {name: self._lake.read(name).where(F.col("day").isin(*some.days)) for name in QUERIES}
+        after = {name: run_query(name, inputs) for name in QUERIES}
+        changes, extents, _ = checkpoint_changes(folded_changes(tables, before, after, "day"), tables)
         run_concurrently(partial(write_kind, self._lake, table, changes, extents, upto) for table in tables)
 
     def compute(self, name: str, dimensions: Dimensions, orders: Iterable[str]) -> DataFrame:
         """All rows of a table."""
         return run_query(name, DayInputs(self._lake, self._zone, dimensions, orders).of_all())
-
-    def _changes(self, table: Table, inputs: Mapping[str, DataFrame], days: BusinessDays) -> DataFrame:
-        before = self._lake.read(table.name).where(F.col("day").isin(*days.days))
-        return changes_between(table, before, run_query(table.name, inputs))
 
 
 def run_query(name: str, inputs: Mapping[str, DataFrame]) -> DataFrame:

@@ -13,7 +13,7 @@ from gold.traffic.new_minutes import Hours, NewMinutes
 from gold.traffic.window_places import PLACES, Ends, hours_of_windows, place_minutes
 from lakehouse.contracts.traffic import TRAFFIC
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
 from lakehouse.rows.grouped import KEY, GroupedRows, map_groups, with_key
 from lakehouse.rows.time_pruner import TimePruner
 
@@ -64,7 +64,7 @@ class ClosedWindows:
 
 
 def find_closed_windows(lake: Lakehouse, ends: Ends, new: NewMinutes) -> ClosedWindows | None:
-    """The closed windows that contain new minutes. The driver gets one row.
+    """The closed windows that contain new minutes.
 
     None if no window is closed, or if all new minutes are after the last closed windows.
     """
@@ -78,9 +78,10 @@ def find_closed_windows(lake: Lakehouse, ends: Ends, new: NewMinutes) -> ClosedW
 
 def _find(lake: Lakehouse, ends: Ends, new: NewMinutes, first_end: int) -> tuple[int | None, ClosedWindows]:
     bounds = ClosedBounds(lake, ends, first_end)
-    places = checkpoint(bounds.places(new.rows))
-    first, hours = places.agg(F.min("window_start"), hours_of_windows()).collect()[0]
-    return first, ClosedWindows(bounds, places, hours)
+    places, found = checkpoint_with(
+        bounds.places(new.rows), first=F.min("window_start"), hours=hours_of_windows()
+    )
+    return found["first"], ClosedWindows(bounds, places, found["hours"])
 
 
 def _place(groups: GroupedRows, ends: Ends) -> Iterator[pa.RecordBatch]:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from gold.traffic.differences import MINUTE
 from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.semi_join import within_spans
 from lakehouse.rows.time_pruner import TimePruner, hours_between
 from lakehouse.timestamps import span_micros
@@ -62,12 +62,16 @@ class NewMinutes:
 
 
 def find_new_minutes(lake: Lakehouse, known: int) -> NewMinutes | None:
-    """The rows above a sequence; None if there are none. The driver gets one row: counts and hours."""
+    """The rows above a sequence; None if there are none."""
     above = read_minutes(lake).where(F.col("sequence") > known)
-    rows = checkpoint(in_micros(above).select("visitor_id", "minute"))
-    sums = rows.agg(F.count("*"), F.min("minute"), hours_between(F.col("minute"), F.col("minute")))
-    count, earliest, hours = sums.collect()[0]
-    return NewMinutes(rows, count, earliest, hours) if count else None
+    minute = F.col("minute")
+    rows, found = checkpoint_with(
+        in_micros(above).select("visitor_id", "minute"),
+        count=F.count(F.lit(1)),
+        earliest=F.min(minute),
+        hours=hours_between(minute, minute),
+    )
+    return NewMinutes(rows, **found) if found["count"] else None
 
 
 def read_minutes(lake: Lakehouse, near: TimePruner | None = None) -> DataFrame:

@@ -100,4 +100,4 @@ class Traffic:
         self._write(changes, new._replace(ends=json.dumps(ends)), upto)
 
     def _write(self, changes: DataFrame, new: TrafficProgress, upto: datetime) -> None:
-        write_changes(self._lake, TRAFFIC, checkpoint(changes), upto, **new._asdict())
+        write_changes(self._lake, TRAFFIC, changes, upto, **new._asdict())

@@ -149,6 +149,12 @@ class Lakehouse:
         self._declared.ensure(name)
         return read_commits(self.spark, name, self._folder(name))
 
+    def has_commit_after(self, name: str, stamp: datetime) -> bool:
+        """Whether a job may have written rows with a later ingest stamp, by the latest high-water mark."""
+        marks = (metadata["upto"] for _, metadata in self.commits(name) if "upto" in metadata)
+        latest = next(marks, None)
+        return self.version(name) > 0 if latest is None else latest > to_micros(stamp)
+
     @contextmanager
     def exclusive(self, name: str) -> Iterator[None]:
         """Lock a table that several jobs of this application rewrite.

@@ -47,15 +47,14 @@ def merge_changes(spark: SparkSession, table: Table, changes: DataFrame, scope: 
         changes: its columns and `DELETED`, each key once.
         scope: a condition that holds for every affected row.
     """
-    matches = all_of([F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}")) for key in table.key])
-    values: dict[str, str | Column] = {column: f"s.`{column}`" for column in table.column_names}
+    matches = F.expr(" AND ".join(f"t.`{key}` <=> s.`{key}`" for key in table.key))
     (
         DeltaTable.forName(spark, table.name)
         .alias("t")
         .merge(changes.alias("s"), scope.column() & matches)
         .whenMatchedDelete(f"s.{DELETED}")
-        .whenMatchedUpdate(set=values)
-        .whenNotMatchedInsert(f"NOT s.{DELETED}", values)
+        .whenMatchedUpdateAll()
+        .whenNotMatchedInsertAll(f"NOT s.{DELETED}")
         .execute()
     )
 

@@ -1,9 +1,9 @@
 """Writes changes of rows to tables, each table in one commit."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import reduce
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -13,11 +13,13 @@ from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import DELETED, Table
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.merge import Scope
-from lakehouse.rows.grouped import rows_of_kind
-from lakehouse.rows.row_changes import RowChange
+from lakehouse.rows.checkpointing import checkpoint_with
+from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, rows_of_kind, with_key
+from lakehouse.rows.row_changes import RowChange, RowDiff
 from lakehouse.rows.time_pruner import TimePruner, hours_between
 
 OLD_TIME = "_old_time"
+_IS_NEW = "_is_new"
 
 
 def change_type(table: Table) -> pa.StructType:
@@ -32,28 +34,48 @@ def as_tuples(changes: Iterable[RowChange]) -> list[tuple[object, ...]]:
     return [(*change.row, change.is_deleted, change.old_time) for change in changes]
 
 
-def changes_between(table: Table, before: DataFrame, after: DataFrame) -> DataFrame:
-    """The changes from old to new rows of a table, as columns of `change_type`. Equal rows make no change.
+def as_nested_tuple(**fields: Any) -> tuple[Any, ...]:
+    """A struct, whose fields may be structs, as tuples: a maker for `GroupedRows.rows`."""
+    return tuple(tuple(each.values()) if isinstance(each, dict) else each for each in fields.values())
+
+
+def struct_makers(table: Table) -> dict[str, Callable[..., Any]]:
+    """`as_nested_tuple` for each column of a table that is a struct."""
+    return {field.name: as_nested_tuple for field in arrow_schema(table) if pa.types.is_struct(field.type)}
+
+
+def folded_changes(
+    tables: Sequence[Table], before: Mapping[str, DataFrame], after: Mapping[str, DataFrame], key: str
+) -> DataFrame:
+    """The changes from old to new rows of several tables: one shuffle, one pass in Python.
 
     Args:
-        table: its contract, with an event time.
-        before: published rows, each key once.
-        after: computed rows, each key once.
+        tables: the tables.
+        before: by table, published rows, each key once.
+        after: by table, computed rows, each key once.
+        key: a column of all tables that equal keys have in common; rows with the same value fit in memory.
+
+    Returns:
+        A struct of `change_type` per table, named after it, of which one is not null; not computed yet.
     """
-    sides = ((before, "old"), (after, "new"))
-    old, new = (rows.select(F.struct(*table.column_names).alias(side)) for rows, side in sides)
-    same_key = reduce(
-        lambda left, right: left & right,
-        (F.col(f"old.{name}").eqNullSafe(F.col(f"new.{name}")) for name in table.key),
-    )
-    pairs = old.join(new, same_key, "full_outer").where(~F.col("old").eqNullSafe(F.col("new")))
-    is_deleted = F.col("new").isNull()
-    row = F.coalesce("new", "old")
-    return pairs.select(
-        *(row[name].alias(name) for name in table.column_names),
-        is_deleted.alias(DELETED),
-        F.col(f"old.{table.event_time}").alias(OLD_TIME),
-    )
+    kinds = {}
+    for table in tables:
+        values = [f"CAST(`{column.name}` AS {column.type}) AS `{column.name}`" for column in table.columns]
+        old = before[table.name].selectExpr(*values, f"false AS {_IS_NEW}")
+        new = after[table.name].selectExpr(*values, f"true AS {_IS_NEW}")
+        kinds[table.short_name] = with_key(old.union(new), key, (*table.column_names, _IS_NEW))
+    schema = pa.schema([pa.field(table.short_name, change_type(table)) for table in tables])
+    return map_groups(kinds, partial(_compare, tables=tables, schema=schema), schema)
+
+
+def _compare(groups: GroupedRows, tables: Sequence[Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for table in tables:
+        diff, changes = RowDiff(table), []
+        for rows in groups.rows(table.short_name, tuple, **struct_makers(table)).values():
+            old, new = ([row[:-1] for row in rows if row[-1] is is_new] for is_new in (False, True))
+            changes += as_tuples(diff.compare(old, new))
+        if changes:
+            yield batch_of_kind(schema, table.short_name, changes)
 
 
 class Extent(NamedTuple):
@@ -70,16 +92,22 @@ class Extent(NamedTuple):
     hours: Sequence[Sequence[int]]
 
 
-def extents_of(changes: DataFrame, tables: Sequence[Table]) -> dict[str, Extent]:
-    """The extent of each table's changes: one row on the driver.
+def checkpoint_changes(
+    changes: DataFrame, tables: Sequence[Table], **aggregates: Column
+) -> tuple[DataFrame, dict[str, Extent], Mapping[str, Any]]:
+    """Compute changes of several tables, and their extents in the same Spark job.
 
     Args:
-        changes: a struct of `change_type` per table, named after it, of which one is not null. Checkpointed.
+        changes: a struct of `change_type` per table, named after it, of which one is not null.
         tables: the tables.
+        aggregates: further aggregates of the changes, by name.
+
+    Returns:
+        The checkpointed changes, the extent of each table's changes, and the values of the aggregates.
     """
-    row = changes.agg(*(_extent(f"{table.short_name}.").alias(table.short_name) for table in tables))
-    found = row.collect()[0]
-    return {table.name: Extent(*found[table.short_name]) for table in tables}
+    wanted = {table.short_name: _extent(f"{table.short_name}.") for table in tables}
+    frame, found = checkpoint_with(changes, **wanted, **aggregates)
+    return frame, {table.name: Extent(*found[table.short_name]) for table in tables}, found
 
 
 def _extent(prefix: str = "") -> Column:
@@ -88,17 +116,17 @@ def _extent(prefix: str = "") -> Column:
 
 
 def write_changes(lake: Lakehouse, table: Table, changes: DataFrame, upto: datetime, **metadata: int) -> int:
-    """Write the changes of one table in one commit; return how many there are.
+    """Compute the changes of one table and write them in one commit; return how many there are.
 
     Args:
         lake: the tables.
         table: its contract.
-        changes: rows with the fields of `change_type`. Checkpointed.
+        changes: rows with the fields of `change_type`; not computed yet.
         upto: high-water mark of the commit, an ingest stamp.
         metadata: further metadata of the commit.
     """
-    extent = Extent(*changes.agg(_extent().alias("extent")).collect()[0].extent)
-    return _write(lake, table, changes, extent, upto, None, **metadata)
+    rows, found = checkpoint_with(changes, extent=_extent())
+    return _write(lake, table, rows, Extent(*found["extent"]), upto, None, **metadata)
 
 
 def write_kind(
@@ -115,8 +143,8 @@ def write_kind(
     Args:
         lake: the tables.
         table: contract of the one table.
-        changes: a struct of `change_type` per table. Checkpointed.
-        extents: output of `extents_of`.
+        changes: a struct of `change_type` per table, by `checkpoint_changes`.
+        extents: of all tables, by `checkpoint_changes`.
         upto: high-water mark of the commit, an ingest stamp.
         flag: a column that is true in all rows that are replaced or deleted.
         metadata: further metadata of the commit.

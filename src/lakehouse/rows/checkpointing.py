@@ -1,7 +1,10 @@
 """Checkpoints and range partitions of frames."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Observation
 
 MAX_ROWS_PER_FILE = 250_000
 """For append-only tables, when all rows are written at once."""
@@ -20,6 +23,21 @@ def checkpoint(frame: DataFrame) -> DataFrame:
     if str(frame.sparkSession.conf.get("spark.master", "local")).startswith("local"):
         return frame.localCheckpoint(eager=True)
     return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+
+
+def checkpoint_with(frame: DataFrame, **aggregates: Column) -> tuple[DataFrame, Mapping[str, Any]]:
+    """Compute a frame as `checkpoint` does, and aggregates of its rows in the same Spark job.
+
+    Args:
+        frame: the frame.
+        aggregates: aggregates over all rows, by name.
+
+    Returns:
+        The checkpointed frame, and the value of each aggregate.
+    """
+    observed = Observation()
+    named = (each.alias(name) for name, each in aggregates.items())
+    return checkpoint(frame.observe(observed, *named)), observed.get
 
 
 def range_partition(frame: DataFrame, time: str, most: int) -> DataFrame:

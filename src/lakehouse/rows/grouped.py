@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from lakehouse.rows.arrow_frames import make_rows, struct_values, transpose
 from lakehouse.rows.arrow_times import in_micros
@@ -76,23 +77,30 @@ def union_by_kind(kinds: Mapping[str, DataFrame]) -> DataFrame:
     Returns:
         `KEY`, and for each kind a struct of the frame's other columns. In each row, one struct is not null.
     """
-    structs = {
-        kind: F.struct(*(name for name in rows.columns if name != KEY)) for kind, rows in kinds.items()
-    }
-    types = {
-        kind: rows.select(structs[kind].alias(kind)).schema[kind].dataType for kind, rows in kinds.items()
-    }
+    types = {kind: _struct_of(rows) for kind, rows in kinds.items()}
     frames = [
-        rows.select(
+        rows.selectExpr(
             KEY,
             *(
-                (structs[kind] if each == kind else F.lit(None).cast(types[each])).alias(each)
-                for each in kinds
+                f"{_struct(columns) if each == kind else _no_struct(columns)} AS {each}"
+                for each, columns in types.items()
             ),
         )
         for kind, rows in kinds.items()
     ]
     return reduce(DataFrame.union, frames)
+
+
+def _struct_of(rows: DataFrame) -> StructType:
+    return StructType([field for field in rows.schema if field.name != KEY])
+
+
+def _struct(columns: StructType) -> str:
+    return f"struct({', '.join(f'`{name}`' for name in columns.names)})"
+
+
+def _no_struct(columns: StructType) -> str:
+    return f"CAST(NULL AS {columns.simpleString()})"
 
 
 def with_key(rows: DataFrame, key: str | Column, names: Sequence[str]) -> DataFrame:
@@ -151,7 +159,7 @@ def map_ordered_groups(
 
 def rows_of_kind(folded: DataFrame, kind: str) -> DataFrame:
     """The rows of one kind in a fold's result, with a column for each field of its struct."""
-    return folded.where(F.col(kind).isNotNull()).select(f"{kind}.*")
+    return folded.where(f"{kind} IS NOT NULL").select(f"{kind}.*")
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:

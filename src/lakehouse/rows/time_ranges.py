@@ -2,15 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import reduce
-from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-_MAX_RANGES = 24  # each is a condition that is evaluated for every file
+_MAX_RANGES = 8  # each adds 15 ms to the planning of a query, by Delta's conditions on file statistics
 Interval = tuple[datetime, datetime]
 Micros = NDArray[np.int64]
 
@@ -48,5 +46,9 @@ def overlapping(start: str, end: str, within: Sequence[Interval]) -> Column:
     """A condition: the span from start to end overlaps one of the ranges."""
     # the latest range first: most rows match it, and the other conditions are then skipped
     latest_first = reversed(within)
-    either = ((F.col(start) <= F.lit(high)) & (F.col(end) >= F.lit(low)) for low, high in latest_first)
-    return reduce(or_, either, F.lit(False))
+    either = (f"({start} <= {_literal(high)} AND {end} >= {_literal(low)})" for low, high in latest_first)
+    return F.expr(" OR ".join(either) or "false")
+
+
+def _literal(time: datetime) -> str:
+    return f"TIMESTAMP'{time.isoformat(' ')}'"

@@ -2,9 +2,11 @@
 
 import threading
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 _TIMEOUT_MILLIS = 1000  # to wait for Spark's listener bus, which records jobs asynchronously
@@ -94,13 +96,21 @@ def _spark_jobs(spark: SparkSession) -> set[int] | None:
 
 
 def _stages(spark: SparkSession, jobs: set[int]) -> list[Any] | None:
-    """The stages of these jobs, as Spark's status store knows them; None without access."""
+    """The stages of these jobs that Spark's status store knows; None without access."""
     try:
         store = _java(spark).sparkContext().statusStore()
         numbers = {number for job in jobs for number in store.job(job).stageIds().mkString(",").split(",")}
-        return [store.lastStageAttempt(int(number)) for number in numbers if number]
     except Exception:  # noqa: BLE001 - no figure is worth a micro-batch
         return None
+    found = (_stage(store, int(number)) for number in numbers if number)
+    return [stage for stage in found if stage is not None]
+
+
+def _stage(store: Any, number: int) -> Any:
+    """A stage; None if Spark has dropped it, as it does first with stages that were skipped."""
+    with suppress(Py4JError):
+        return store.lastStageAttempt(number)
+    return None
 
 
 def _sums(stages: list[Any]) -> tuple[int, int, float]:

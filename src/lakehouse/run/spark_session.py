@@ -30,6 +30,8 @@ _SESSION = {
     # Keys of a micro-batch are broadcast by hint. By size, Spark would broadcast history too.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.constraintPropagation.enabled": "false",
+    # A filter of a megabyte for each join costs more than the rows of a micro-batch that it would skip.
+    "spark.sql.optimizer.runtime.bloomFilter.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
+from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.time_pruner import hours_between
 from silver.dedup.classification import CLASSES, DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
 from silver.dedup.deduplicate import ENTRY, PLACE
@@ -87,25 +88,30 @@ def stamped_after(rows: DataFrame, stamp: datetime) -> DataFrame:
     return rows.where(F.col("ingested_at") > F.lit(stamp))
 
 
-def count_records(classified: DataFrame, rates_topic: str) -> Counts:
-    """Count the records of a micro-batch: one row on the driver.
+def count_records(classes: DataFrame, rates_topic: str) -> tuple[DataFrame, Counts]:
+    """Compute the classes of a micro-batch's records, and count them in the same Spark job.
 
     Args:
-        classified: output of `classify`. Checkpointed.
+        classes: output of `classify`.
         rates_topic: the topic of exchange rates.
+
+    Returns:
+        The classes, checkpointed, and the counts.
     """
     record_class, of_events = F.col("record_class"), F.col("topic") != rates_topic
     clock = F.when(record_class == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))
     is_on_time = (record_class == EVENT) & ~F.col("is_late")
     on_time = F.when(is_on_time, F.unix_micros("event_time"))
-    row = classified.agg(
-        *(F.count_if(record_class == each).alias(each) for each in CLASSES),
-        F.count_if(of_events).alias("read"),
-        F.count_if(of_events & (record_class == REJECTED)).alias("refused"),
-        F.count_if((record_class == EVENT) & F.col("is_late")).alias("late"),
-        F.max(F.when(record_class.isin(EVENT, HEARTBEAT), clock)).alias("latest"),
-        F.count("promise_source").alias("promises"),
-        hours_between(on_time, on_time).alias("hours"),
-    ).collect()[0]
-    by_class = Counter({each: row[each] for each in CLASSES})
-    return Counts(by_class, row.read, row.refused, row.late, row.latest, row.promises, row.hours)
+    classified, found = checkpoint_with(
+        classes,
+        **{each: F.count_if(record_class == each) for each in CLASSES},
+        read=F.count_if(of_events),
+        refused=F.count_if(of_events & (record_class == REJECTED)),
+        late=F.count_if((record_class == EVENT) & F.col("is_late")),
+        latest=F.max(F.when(record_class.isin(EVENT, HEARTBEAT), clock)),
+        promises=F.count("promise_source"),
+        hours=hours_between(on_time, on_time),
+    )
+    names = ("read", "refused", "late", "latest", "promises", "hours")
+    by_class = Counter({each: found[each] for each in CLASSES})
+    return classified, Counts(by_class, *(found[name] for name in names))

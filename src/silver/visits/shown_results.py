@@ -35,7 +35,7 @@ def results_on_time(
     """
     new = of_results(new).select(*EVENT_COLUMNS)
     before = _events_near(lake, new, near).where(F.col("ingested_at") <= F.lit(after))
-    known = _known_rows(lake, new, near).unionByName(_due_rows(lake, watermark))
+    known = _known_or_due_rows(lake, new, near, watermark)
     return result_changes(new, before.select(*EVENT_COLUMNS).unionByName(new), known, rule, watermark)
 
 
@@ -68,7 +68,10 @@ def _known_rows(lake: Lakehouse, new: DataFrame, near: TimePruner) -> DataFrame:
     return semi_join(rows, new, "visitor_id").select(*SEARCH_RESULTS.column_names)
 
 
-def _due_rows(lake: Lakehouse, watermark: datetime) -> DataFrame:
-    """Open rows that the watermark changes: it has reached their `due_at`."""
+def _known_or_due_rows(lake: Lakehouse, new: DataFrame, near: TimePruner, watermark: datetime) -> DataFrame:
+    """`_known_rows`, and open rows that the watermark changes: it has reached their `due_at`."""
+    visitors = F.broadcast(new.select("visitor_id").distinct().withColumn("_is_here", F.lit(True)))
     is_due = F.col("is_open") & (F.col("due_at") <= F.lit(watermark))
-    return lake.read(SEARCH_RESULTS.name).where(is_due).select(*SEARCH_RESULTS.column_names)
+    rows = lake.read(SEARCH_RESULTS.name).where(near.contains("event_time") | is_due)
+    found = rows.join(visitors, "visitor_id", "left").where(F.col("_is_here") | is_due)
+    return found.select(*SEARCH_RESULTS.column_names)

@@ -11,7 +11,7 @@ from lakehouse.contracts.exposures import IMPRESSIONS, SEARCHES
 from lakehouse.contracts.silver import FOLDED, SESSIONS
 from lakehouse.contracts.table import Table
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import checkpoint
+from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.time_pruner import TimePruner, hours_between
 from lakehouse.timestamps import LAST, span_micros, to_micros
 from silver.visits.visit_fold import takes_event
@@ -60,14 +60,12 @@ def affected_rows(lake: Lakehouse, late: DataFrame, numbers: RuleNumbers) -> dic
         numbers: spans of sessions and exposures.
     """
     reaches = _reaches(numbers)
-    bounds = checkpoint(
+    bounds, near = checkpoint_with(
         late.groupBy("visitor_id").agg(
             *(_bounds(table, reaches[table.name]).alias(table.short_name) for table in FOLDED)
-        )
+        ),
+        **{table.short_name: hours_between(*_edges(table)) for table in FOLDED},
     )
-    near = bounds.agg(
-        *(hours_between(*_edges(bounds, table)).alias(table.short_name) for table in FOLDED)
-    ).collect()[0]
     return {
         table.name: _near(
             lake, table, bounds, TimePruner.of_hours(near[table.short_name]), reaches[table.name]
@@ -93,8 +91,8 @@ def _bounds(table: Table, reach: _Reach) -> Column:
     return F.struct((F.min(at) - reach.back).alias("low"), high.alias("high"))
 
 
-def _edges(bounds: DataFrame, table: Table) -> tuple[Column, Column]:
-    return bounds[table.short_name]["low"], bounds[table.short_name]["high"]
+def _edges(table: Table) -> tuple[Column, Column]:
+    return F.col(f"{table.short_name}.low"), F.col(f"{table.short_name}.high")
 
 
 def _near(lake: Lakehouse, table: Table, bounds: DataFrame, near: TimePruner, reach: _Reach) -> DataFrame:
