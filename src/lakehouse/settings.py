@@ -136,7 +136,9 @@ class Settings(BaseSettings):
     )
     max_batch_rows: int = Field(300_000, description="rows of a micro-batch, approximately, at most")
     shuffle_partitions: int | None = Field(
-        None, gt=0, description="partitions of a shuffle; unset, as many as the Spark application has cores"
+        None,
+        gt=0,
+        description="partitions of a shuffle; unset, one per 10,000 rows, at most as many as there are cores",
     )
     vacuum_retention: timedelta = Field(
         timedelta(days=7),

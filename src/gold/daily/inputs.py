@@ -18,6 +18,7 @@ from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import rows_of_kind
+from lakehouse.rows.partitions import in_few_partitions
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 
@@ -102,11 +103,8 @@ class DayInputs:
 
 
 def _union_of(frames: Mapping[str, DataFrame]) -> DataFrame:
-    """The union of frames, each as a struct column with its name; see `rows_of_kind`.
-
-    It has at most as many partitions as a shuffle, not the sum of those of all frames.
-    """
+    """The union of frames, each as a struct column with its name; see `rows_of_kind`."""
     kinds = (rows.select(F.struct("*").alias(name)) for name, rows in frames.items())
-    union = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), kinds)
-    partitions = str(union.sparkSession.conf.get("spark.sql.shuffle.partitions"))
-    return union.coalesce(int(partitions)) if partitions.isdigit() else union  # else `auto`
+    return in_few_partitions(
+        reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), kinds)
+    )

@@ -40,8 +40,12 @@ def as_nested_tuple(**fields: Any) -> tuple[Any, ...]:
 
 
 def struct_makers(table: Table) -> dict[str, Callable[..., Any]]:
-    """`as_nested_tuple` for each column of a table that is a struct."""
-    return {field.name: as_nested_tuple for field in arrow_schema(table) if pa.types.is_struct(field.type)}
+    """`as_nested_tuple` for each column of a table with structs, or with lists of structs."""
+    return {field.name: as_nested_tuple for field in arrow_schema(table) if _has_structs(field.type)}
+
+
+def _has_structs(type_: pa.DataType) -> bool:
+    return pa.types.is_struct(type_) or (pa.types.is_list(type_) and _has_structs(type_.value_type))
 
 
 def folded_changes(

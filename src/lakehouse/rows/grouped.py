@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from lakehouse.rows.arrow_frames import make_rows, struct_values, transpose
 from lakehouse.rows.arrow_times import in_micros
+from lakehouse.rows.partitions import in_few_partitions
 
 KEY = "_key"
 """Column of the group key; never null."""
@@ -88,7 +89,7 @@ def union_by_kind(kinds: Mapping[str, DataFrame]) -> DataFrame:
         )
         for kind, rows in kinds.items()
     ]
-    return reduce(DataFrame.union, frames)
+    return in_few_partitions(reduce(DataFrame.union, frames))
 
 
 def _struct_of(rows: DataFrame) -> StructType:

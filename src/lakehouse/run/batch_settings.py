@@ -5,10 +5,18 @@ from contextlib import suppress
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from lakehouse.rows.partitions import cores_of
+
 SMALL_BATCH_ROWS = 50_000
 """Micro-batches with fewer rows run without code generation: docs/decisions/0047.
 
 Generated code contains the batch's stamps as literals, so it is compiled again for every micro-batch.
+"""
+
+ROWS_PER_PARTITION = 10_000
+"""Rows of a micro-batch per partition of a shuffle, below one partition per core: docs/decisions/0047.
+
+Starting a task takes longer than folding a few rows.
 """
 
 ROWS_PER_FILE = 100_000
@@ -27,7 +35,7 @@ class BatchSettings:
 
     Args:
         spark: the session.
-        shuffle_partitions: partitions of a shuffle; None: as many as the application has cores.
+        shuffle_partitions: partitions of a shuffle; None: by the rows of a micro-batch, at most one per core.
     """
 
     def __init__(self, spark: SparkSession, shuffle_partitions: int | None = None) -> None:
@@ -42,16 +50,12 @@ class BatchSettings:
         is_small = rows < SMALL_BATCH_ROWS
         for name, value in (_SMALL_BATCH_SETTINGS if is_small else self._defaults).items():
             _try_to_set(self._spark, name, value)
-        if partitions := self._partitions or _cores(self._spark):
+        if partitions := self._partitions or _partitions_for(rows, cores_of(self._spark)):
             _try_to_set(self._spark, _PARTITIONS, str(partitions))
 
 
-def _cores(spark: SparkSession) -> int | None:
-    """Cores of the application; None where the runtime does not say, and chooses itself."""
-    try:
-        return max(2, int(spark.sparkContext.defaultParallelism))
-    except Exception:  # noqa: BLE001 - Spark Connect has no Spark context
-        return None
+def _partitions_for(rows: int, cores: int | None) -> int | None:
+    return None if cores is None else min(max(2, cores), 1 + rows // ROWS_PER_PARTITION)
 
 
 def _try_to_get(spark: SparkSession, name: str) -> str | None:

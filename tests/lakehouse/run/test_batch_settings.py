@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 from pyspark.errors import AnalysisException
 
-from lakehouse.run.batch_settings import ROWS_PER_FILE, SMALL_BATCH_ROWS, BatchSettings
+from lakehouse.run.batch_settings import (
+    ROWS_PER_FILE,
+    ROWS_PER_PARTITION,
+    SMALL_BATCH_ROWS,
+    BatchSettings,
+)
 from lakehouse.run.job import JobContext
 from lakehouse.settings import load_settings
 
@@ -52,7 +57,8 @@ def session(conf: Conf, cores: int = 4) -> Any:
 def test_small_batch_runs_without_code_generation(rows: int, is_small: bool) -> None:
     conf = Conf()
     BatchSettings(session(conf)).choose(rows)
-    assert conf.values == {**(SMALL_BATCH_SETTINGS if is_small else {}), SHUFFLE_PARTITIONS: "4"}
+    conf.values.pop(SHUFFLE_PARTITIONS)
+    assert conf.values == (SMALL_BATCH_SETTINGS if is_small else {})
 
 
 def test_large_batch_after_small_one_restores_session_settings() -> None:
@@ -63,12 +69,22 @@ def test_large_batch_after_small_one_restores_session_settings() -> None:
     assert conf.values == {CODEGEN_MODE: "FALLBACK", SHUFFLE_PARTITIONS: "4"}
 
 
-@pytest.mark.parametrize(("cores", "configured", "wanted"), [(1, None, "2"), (48, None, "48"), (48, 7, "7")])
-def test_shuffle_has_partitions_of_setting_or_one_per_core(
-    cores: int, configured: int | None, wanted: str
+@pytest.mark.parametrize(
+    ("rows", "cores", "configured", "wanted"),
+    [
+        (0, 48, None, "1"),
+        (ROWS_PER_PARTITION - 1, 48, None, "1"),
+        (ROWS_PER_PARTITION, 48, None, "2"),
+        (10**9, 1, None, "2"),
+        (10**9, 48, None, "48"),
+        (1, 48, 7, "7"),
+    ],
+)
+def test_shuffle_has_partitions_of_setting_or_by_rows_up_to_one_per_core(
+    rows: int, cores: int, configured: int | None, wanted: str
 ) -> None:
     conf = Conf()
-    BatchSettings(session(conf, cores), configured).choose(1)
+    BatchSettings(session(conf, cores), configured).choose(rows)
     assert conf.values[SHUFFLE_PARTITIONS] == wanted
 
 
