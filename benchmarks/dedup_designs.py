@@ -1,78 +1,32 @@
 """Deduplication designs, each including the write of new events: the one of refine, and alternatives."""
 
-import copy
 from collections.abc import Callable
 from datetime import datetime
-from functools import reduce
 
 from delta.tables import DeltaTable
-from lakehouse.rows.driver_or_spark import on_driver
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
-from silver.dedup.uid_index import UidIndex
 
 from benchmarks.dedup_traffic import Planned, stamp_of
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.arrow_frames import to_frame
 from lakehouse.rows.checkpointing import checkpoint
 from silver.dedup.deduplicate import ENTRY, PLACE, find_duplicates
 
 Copies = dict[int, int]  # offset of each copy, and of the original record
 
 
-class Indexed:
-    """The design of refine: an index in memory, then a lookup of the few matching events.
-
-    Each micro-batch also adds the one before it to the index, as in a long-running job.
-    """
+class Joined:
+    """The design of refine: the column of hashes of all events, then the few files with a match."""
 
     def __init__(self, lake: Lakehouse, stamps: int) -> None:
         self._lake = lake
-        self._stamps = stamps
-        before = lake.read(EVENTS.name).where(F.col("ingested_at") < F.lit(stamp_of(stamps - 1)))
-        rows = before.groupBy(F.unix_micros("ingested_at").alias("stamp")).count().collect()
-        by_stamp = sorted((row.stamp, row["count"]) for row in rows)
-        self._seen = UidIndex(lambda wanted: lake.find(EVENTS.name, wanted), by_stamp)
-
-    def prepare(self) -> None:
-        """Restore the index from before the last micro-batch, which is rolled back."""
-        self._next = copy.deepcopy(self._seen)
+        self._after = stamp_of(stamps - 1)
 
     def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
         """Find the copies and append the rest."""
-        after = stamp_of(self._stamps - 1)
-        narrowed = self._next.lookup(on_driver(candidates.select(*ENTRY)), after)
-        copies = to_frame(self._lake.spark, find_duplicates(*narrowed))
-        return _append_rest(self._lake, candidates, checkpoint(copies), batch.stamp)
-
-
-class Scanned:
-    """Scan the hashes of all events for those of the batch, then look up the few matching events."""
-
-    def __init__(self, lake: Lakehouse, stamps: int) -> None:
-        self._lake = lake
-
-    def prepare(self) -> None:
-        """There is no state."""
-
-    def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
-        """Find the copies and append the rest."""
-        records, known = candidates.select(*ENTRY), self._lake.read(EVENTS.name)
-        batch_hashes = F.broadcast(records.select("event_hash"))
-        hits = checkpoint(
-            known.select("event_hash", "ingested_at").join(batch_hashes, "event_hash", "left_semi")
-        )
-        stamps = [row.ingested_at for row in hits.select("ingested_at").distinct().collect()]
-        near = reduce(lambda so_far, at: so_far | (F.col("ingested_at") == F.lit(at)), stamps, F.lit(False))
-        twice = records.groupBy("event_hash").count().where("count > 1").select("event_hash")
-        few = checkpoint(hits.select("event_hash").union(twice).distinct())
-        narrowed = (
-            rows.join(F.broadcast(few), "event_hash", "left_semi") for rows in (records, known.where(near))
-        )
-        near_ones, earlier = (on_driver(rows.select(*ENTRY)) for rows in narrowed)
-        copies = to_frame(self._lake.spark, find_duplicates(near_ones, earlier))
+        copies = find_duplicates(candidates.select(*ENTRY), self._lake.read(EVENTS.name), self._after)
         return _append_rest(self._lake, candidates, checkpoint(copies), batch.stamp)
 
 
@@ -81,9 +35,6 @@ class Merged:
 
     def __init__(self, lake: Lakehouse, stamps: int) -> None:
         self._lake = lake
-
-    def prepare(self) -> None:
-        """There is no state."""
 
     def __call__(self, candidates: DataFrame, batch: Planned) -> Copies:
         """Merge. The result does not show which records are copies."""

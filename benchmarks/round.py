@@ -14,7 +14,7 @@ from silver.refine_job import refine
 from silver.repair_job import repair
 
 EVENTS = 5_000
-HISTORY = 50_000
+HISTORY = 400_000
 _JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair, "publish": publish}
 
 Figures = list[float | None]
@@ -61,7 +61,7 @@ def _report(entries: Sequence[Entry], events: int, rounds: int) -> None:
     means = {job: _sums(figures, rounds) for job, figures in by_job.items()}
     rows = [[job, *map(_shown, figures)] for job, figures in means.items()]
     title = f"A round of {events:,} events, by the ledger: mean of {rounds}, repair in one of them; "
-    columns = ["", "jobs", "shuffles", "commits", "look-ups", "s"]
+    columns = ["", "jobs", "tasks", "s of tasks", "shuffles", "commits", "look-ups", "s"]
     total = ["all", *map(_shown, _sums(list(means.values()), 1))]
     print_table(title + "a commit more for each ledger row", columns, [*rows, total])
 
@@ -71,7 +71,15 @@ def _sums(rows: Sequence[Figures], divisor: int) -> Figures:
 
 
 def _figures(entry: Entry) -> Figures:
-    return [entry.spark_jobs, entry.shuffles, entry.commits, entry.table_reads, entry.seconds]
+    return [
+        entry.spark_jobs,
+        entry.tasks,
+        entry.task_seconds,
+        entry.shuffles,
+        entry.commits,
+        entry.table_reads,
+        entry.seconds,
+    ]
 
 
 def _shown(figure: float | None) -> str:

@@ -155,9 +155,7 @@ class Settings(BaseSettings):
         description="whether the streaming API, `millrace sql` and the pages record in ops.reads who read "
         "which version of a table; of tables in a folder only",
     )
-    spark_master: str | None = Field(
-        None, description="a Spark cluster, as spark://host:7077; unset, this machine"
-    )
+    spark_master: str | None = Field(None, description="a cluster, as spark://host:7077; unset, this machine")
     spark_memory: str = Field("2g", description="memory of the local Spark application")
     spark_java_options: str | None = Field(
         None, description="Java options of the local Spark application; unset, those of decision 0002"

@@ -44,7 +44,8 @@ def test_visit_is_tracked_with_names_ids_and_context(browser: BrowserContext, co
     strip = "[data-promotion-id=tea-time]"
     see(page, strip)
     page.clock.fast_forward(1500)
-    expect(page.locator("#log b").filter(has_text="Promotion Viewed")).to_have_count(1)
+    viewed = page.locator("#log li").filter(has_text="Promotion Viewed").filter(has_text="tea-time")
+    expect(viewed).to_have_count(1)
     see(page, "header")
     see(page, strip)
     page.clock.fast_forward(1500)
@@ -62,7 +63,9 @@ def test_visit_is_tracked_with_names_ids_and_context(browser: BrowserContext, co
     page.locator("main").get_by_role("button", name="Sign up").click()
     all_acknowledged(page)
 
-    events = collecting.named(visitor_id, "Signed Up", "Order Completed")
+    # On a slow page the banner at the top is visible for a second first, so it may be viewed, too.
+    named = collecting.named(visitor_id, "Signed Up", "Order Completed")
+    events = [each for each in named if each.get("properties", {}).get("promotion_id") != "autumn-table"]
     first, by_name = events[0], {name(value): value for value in events}
     counts = Counter(map(name, events))
     assert counts["Promotion Viewed"] == counts["Promotion Clicked"] == counts["Order Completed"] == 1

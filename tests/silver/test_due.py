@@ -12,7 +12,7 @@ from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import NOON, Bronze, heartbeat, instant, message, record
 from kit.spark import empty_home
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.write_changes import Extent, extents_of
+from lakehouse.delta.write_changes import checkpoint_changes
 from silver import refine
 
 pytestmark = pytest.mark.long
@@ -26,12 +26,12 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
     """For each batch of refine, the number of changed rows by table."""
     found: list[dict[str, int]] = []
 
-    def counted(changes: Any, tables: Any) -> dict[str, Extent]:
-        extents = extents_of(changes, tables)
-        found.append({table: each.rows for table, each in extents.items() if each.rows})
-        return extents
+    def counted(changes: Any, tables: Any) -> Any:
+        computed = checkpoint_changes(changes, tables)
+        found.append({table: each.rows for table, each in computed[1].items() if each.rows})
+        return computed
 
-    monkeypatch.setattr(refine, "extents_of", counted)
+    monkeypatch.setattr(refine, "checkpoint_changes", counted)
     return found
 
 

@@ -4,11 +4,13 @@ import threading
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
+_NUMBERS = count()
 _TIMEOUT_MILLIS = 1000  # to wait for Spark's listener bus, which records jobs asynchronously
 
 
@@ -52,10 +54,10 @@ class TableCounter:
 
 
 class BatchCounter:
-    """Counts since its creation.
+    """Counts since its creation, in this thread and those that `run_concurrently` starts from it.
 
-    Spark tags each job of a query with its session's id, whatever thread runs it, and each job of the bundle
-    has a session of its own.
+    The jobs have a tag, which Spark keeps by thread. A session's own tag would miss the jobs of Delta's
+    snapshots, which belong to the session that has read the table first.
 
     Args:
         spark: the job's session.
@@ -65,29 +67,31 @@ class BatchCounter:
     def __init__(self, spark: SparkSession, tables: TableCounter) -> None:
         self._spark = spark
         self._tables = tables
-        self._before = tables.copy(), _spark_jobs(spark)
+        self._before = tables.copy()
+        self._tag = f"micro-batch-{next(_NUMBERS)}"
+        with suppress(Exception):  # Spark Connect has no Spark context
+            spark.sparkContext.addJobTag(self._tag)
 
     def counts(self) -> Counts:
-        """The counts since its creation."""
-        tables, known = self._before
+        """The counts since its creation; removes the tag."""
         since = self._tables.copy()
-        found = _spark_jobs(self._spark)
-        stages = None if known is None or found is None else _stages(self._spark, found - known)
+        jobs = _jobs_with(self._spark, self._tag)
+        stages = None if jobs is None else _stages(self._spark, jobs)
         shuffles, tasks, seconds = (None, None, None) if stages is None else _sums(stages)
         return Counts(
-            spark_jobs=None if known is None or found is None else len(found - known),
+            spark_jobs=None if jobs is None else len(jobs),
             shuffles=shuffles,
             tasks=tasks,
             task_seconds=seconds,
-            commits=since["commits"] - tables["commits"],
-            table_reads=since["table_reads"] - tables["table_reads"],
+            commits=since["commits"] - self._before["commits"],
+            table_reads=since["table_reads"] - self._before["table_reads"],
         )
 
 
-def _spark_jobs(spark: SparkSession) -> set[int] | None:
-    """Ids of the session's jobs that Spark remembers; None without access."""
+def _jobs_with(spark: SparkSession, tag: str) -> set[int] | None:
+    """Ids of the jobs with a tag, which is removed from this thread; None without access."""
     try:
-        tag = _java(spark).sessionJobTag()
+        spark.sparkContext.removeJobTag(tag)
         context = _java(spark).sparkContext()
         context.listenerBus().waitUntilEmpty(_TIMEOUT_MILLIS)
         return {int(job) for job in context.statusTracker().getJobIdsForTag(tag)}

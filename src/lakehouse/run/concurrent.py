@@ -1,9 +1,14 @@
 """Runs tasks concurrently: the driver plans one query on one core while others are idle."""
 
+import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from pyspark import inheritable_thread_target
+from pyspark.sql import is_remote
+
+warnings.filterwarnings("ignore", "Spark session is not provided")  # its tags are not used here
 T = TypeVar("T")
 _MAX_CONCURRENT = 2  # more were not tried: see docs/decisions/0018
 
@@ -21,5 +26,10 @@ def run_concurrently(tasks: Iterable[Callable[[], T]]) -> list[T]:
     if len(given) == 1:
         return [given[0]()]
     with ThreadPoolExecutor(max_workers=_MAX_CONCURRENT) as workers:
-        futures = [workers.submit(task) for task in given]
+        futures = [workers.submit(_with_properties(task)) for task in given]
     return [future.result() for future in futures]
+
+
+def _with_properties(task: Callable[[], T]) -> Callable[[], T]:
+    """The task in this thread's scheduler pool and with its job tags, which Spark keeps by thread."""
+    return task if is_remote() else inheritable_thread_target(task)

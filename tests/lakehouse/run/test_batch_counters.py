@@ -1,6 +1,7 @@
 """Counters in the ledger: Spark jobs, shuffles, commits and tables read of each micro-batch."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def test_ledger_counts_jobs_commits_and_reads_of_refine_and_publish(
     assert refined == commits_of(settings, "refine") - 3  # the rows of ops.rules and of the ledger
 
 
-def test_batch_counters_cover_all_threads_of_its_session_only(spark: SparkSession, tmp_path: Path) -> None:
+def test_batch_counters_cover_all_threads_of_the_batch_only(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
     Bronze(spark, settings).commit([record(message("a", "v"))])
     run = JobContext("refine", spark.newSession(), settings, once=True)
@@ -72,7 +73,8 @@ def test_batch_counters_cover_all_threads_of_its_session_only(spark: SparkSessio
         run.spark.range(10, numPartitions=2).repartition(3).write.format("noop").mode("overwrite").save()
 
     def process(_: Batch) -> Outcome:
-        spark.range(10).repartition(3).collect()  # in another session
+        with ThreadPoolExecutor() as another_job:
+            another_job.submit(lambda: spark.range(10).repartition(3).collect()).result()
         one_shuffle()
         run_concurrently([one_shuffle, one_shuffle])
         run.lake.append(IDENTITIES.name, run.lake.read(IDENTITIES.name).limit(0))
