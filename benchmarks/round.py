@@ -3,9 +3,10 @@
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 from benchmarks.bench import application, print_table, progress
-from benchmarks.bronze_traffic import trickle_in
+from benchmarks.bronze_traffic import SAMPLE, trickle_in
 from gold.publish_job import publish
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.job import JobContext
@@ -30,7 +31,9 @@ def run_rounds(events: int, history: int, intervals: int) -> tuple[list[list[Ent
         every = max(1, round(settings.repair_interval / settings.trigger_interval))
         rounds = intervals * every
         lake = Lakehouse(spark.newSession(), settings, "ingest")
-        arriving = trickle_in(lake, history + rounds * events, events)
+        total = history + rounds * events
+        whole = total if total <= SAMPLE else -(-total // SAMPLE) * SAMPLE  # see `trickle_in`
+        arriving = islice(trickle_in(lake, whole, events), total // events)
         for _ in range(history // events):
             next(arriving)
         runs = {job: JobContext(job, spark.newSession(), settings, once=True) for job in _JOBS}
