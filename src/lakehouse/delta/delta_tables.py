@@ -150,10 +150,14 @@ class Lakehouse:
         return read_commits(self.spark, name, self._folder(name))
 
     def has_commit_after(self, name: str, stamp: datetime) -> bool:
-        """Whether a job may have written rows with a later ingest stamp, by the latest high-water mark."""
-        marks = (metadata["upto"] for _, metadata in self.commits(name) if "upto" in metadata)
-        latest = next(marks, None)
-        return self.version(name) > 0 if latest is None else latest > to_micros(stamp)
+        """Whether rows with a later ingest stamp may have been committed.
+
+        The latest commit with metadata says so by its high-water mark; one without a mark is a rebuild.
+        """
+        latest = next((metadata for _, metadata in self.commits(name) if metadata), None)
+        if latest is None:
+            return self.version(name) > 0
+        return "upto" not in latest or latest["upto"] > to_micros(stamp)
 
     @contextmanager
     def exclusive(self, name: str) -> Iterator[None]:

@@ -5,7 +5,6 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -52,7 +51,6 @@ _CLUSTER = {
 }
 
 
-_JAVA_CLASSES = ("org.apache.spark.sql.functions", "functions", "PythonUtils", "PythonSQLUtils")
 _TABLE_DEFAULTS = "databricks.delta.properties.defaults"
 _SHORT_JVM = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 _LONG_JVM = (
@@ -95,17 +93,4 @@ def build_session(settings: Settings, jars: Sequence[Path], long_running: bool =
     tables = {f"spark.{_TABLE_DEFAULTS}.{name.removeprefix('delta.')}": value for name, value in defaults}
     for name, value in {**_SESSION, **placed, **tables}.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    _remember_java_classes(spark)
-    return spark
-
-
-def _remember_java_classes(spark: SparkSession) -> None:
-    """Keep the Java classes that PySpark asks for with every column expression.
-
-    Each time, py4j searches all jars for a class of the package's name before it finds the class: a quarter
-    of the driver's time in small micro-batches.
-    """
-    jvm: Any = spark._jvm  # noqa: SLF001 - PySpark has no other place that is shared by all expressions
-    for name in _JAVA_CLASSES:
-        setattr(jvm, name, getattr(jvm, name))
+    return builder.getOrCreate()
