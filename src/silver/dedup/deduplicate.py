@@ -28,11 +28,13 @@ def find_duplicates(records: DataFrame, events: DataFrame, after: datetime) -> D
         Output of `mark_duplicates`; not computed yet.
     """
     known = known_events(records, events.where(F.col("ingested_at") <= F.lit(after)))
-    return mark_duplicates(records.unionByName(known))
+    return mark_duplicates(records.unionByName(known) if known else records)
 
 
-def known_events(records: DataFrame, events: DataFrame) -> DataFrame:
+def known_events(records: DataFrame, events: DataFrame) -> DataFrame | None:
     """`ENTRY` of earlier events that records may duplicate: those with the hash of a record's UID.
+
+    None if there are none.
 
     All earlier events are searched, by the column of hashes alone. Where it has a match, the other columns
     are read from the few files of its ingest stamp. See docs/decisions/0048.
@@ -44,6 +46,8 @@ def known_events(records: DataFrame, events: DataFrame) -> DataFrame:
     hits = semi_join(events.select("event_hash", "ingested_at"), records, "event_hash")
     stamp = F.unix_micros("ingested_at")
     seconds = hits.agg(hours_between(stamp, stamp, SECOND)).collect()[0][0]
+    if not seconds:
+        return None
     near = TimePruner.of_hours(seconds, length=SECOND)
     return semi_join(events.select(*ENTRY).where(near.contains("ingested_at")), records, "event_hash")
 
