@@ -20,7 +20,7 @@ def application() -> Iterator[tuple[SparkSession, Settings]]:
     """A Spark session and settings for a new home, which is removed at the end."""
     with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder:
         settings = load_settings(home=Path(folder))
-        spark = build_session(settings, spark_jars(), long_running=True)
+        spark = build_session(settings, spark_jars())
         try:
             yield spark, settings
         finally:

@@ -17,7 +17,7 @@ from benchmarks.bronze_traffic import SAMPLE, fill_bronze
 from benchmarks.duckdb_bound import time_duckdb
 from benchmarks.harder_traffic import EVENTS as HARDER
 from benchmarks.harder_traffic import fill_harder
-from benchmarks.silver import JAVA, default_session, time_steps
+from benchmarks.silver import default_session, time_steps
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.spark_session import build_session
 from lakehouse.settings import load_settings
@@ -84,7 +84,7 @@ class Bench:
 
     def play(self, role: str, home: Path) -> dict[str, tuple[float, float]]:
         """Run one part in this process. Returns seconds and CPU seconds by step."""
-        settings = load_settings(home=home, spark_java_options=JAVA)
+        settings = load_settings(home=home)
         if role == "fill":
             spark = build_session(settings, spark_jars())
             _FILLERS[self.kind](Lakehouse(spark, settings, "ingest"), self.events, self.batch)

@@ -42,7 +42,7 @@ def _processor() -> float:
 def measure(home: Path, events: int, small: int, batches: int) -> dict[str, object]:
     """Seconds and CPU seconds of one large micro-batch, then of small ones."""
     settings = load_settings(home=home, max_batch_rows=events)
-    spark = build_session(settings, spark_jars(), long_running=True)
+    spark = build_session(settings, spark_jars())
     stamps = trickle_in(Lakehouse(spark, settings, "ingest"), events, small)
     for _ in range(events // small - batches):
         next(stamps)

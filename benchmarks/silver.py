@@ -19,7 +19,7 @@ from benchmarks.bronze_traffic import SAMPLE, fill_bronze
 from benchmarks.silver_guide import STEPS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.job import JobContext, JobListener
-from lakehouse.run.spark_session import build_session
+from lakehouse.run.spark_session import JVM_OPTIONS, build_session
 from lakehouse.settings import Settings, load_settings
 from millrace.environment.jars import spark_jars
 from silver.refine_job import refine
@@ -28,11 +28,6 @@ from silver.repair_job import repair
 WANTED = 2.5
 EVENTS = 2_000_000
 _OURS, _GUIDE = "silver", "guide"
-# JVM options for long catch-up runs (docs/decisions/0002): C1 and C2, with C2 only for the hottest code.
-JAVA = (
-    "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=80000 -XX:Tier4MinInvocationThreshold=9600 "
-    "-XX:Tier4CompileThreshold=240000 -XX:Tier4BackEdgeThreshold=640000"
-)
 _BATCH = 900_000  # the guide's queries process everything in one batch
 _DEFAULT = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -63,7 +58,7 @@ def default_session(settings: Settings) -> SparkSession:
     needed = {
         "spark.jars": ",".join(map(str, spark_jars())),
         "spark.driver.memory": settings.spark_memory,
-        "spark.driver.extraJavaOptions": f"{settings.spark_java_options} -Duser.timezone=UTC",
+        "spark.driver.extraJavaOptions": f"{JVM_OPTIONS} -Duser.timezone=UTC",
         "spark.local.dir": str(settings.home / "spark"),
     }
     for name, value in (needed | _DEFAULT).items():
@@ -153,7 +148,7 @@ def main() -> int:
     if options.events > SAMPLE and options.events % SAMPLE:
         parser.error(f"--events above {SAMPLE:,} must be a multiple of it: the sample is taken whole")
     if options.role:
-        settings = load_settings(home=options.home, spark_java_options=JAVA, max_batch_rows=_BATCH)
+        settings = load_settings(home=options.home, max_batch_rows=_BATCH)
         if options.role == "fill":
             _fill(settings, options.events)
             figures = {}

@@ -102,7 +102,7 @@ def _run_on(settings: Settings, names: list[str]) -> None:
     _require_broker(settings, names)
     with (
         GracefulShutdown().on_signals() as ending,
-        spark_application(settings, long_running=True) as application,
+        spark_application(settings) as application,
     ):
         ending.interrupt_by(application.kill)
         Console(stderr=True).print(f"Running {', '.join(names)}. Ctrl-C stops them.")

@@ -100,7 +100,7 @@ def main() -> None:
         kept, scheduled = [job for job in jobs if job.continuous], [job for job in jobs if job.schedule]
         engine = Engine(settings, kept, stop, scheduled)
         engine.report_state("starting")
-        with spark_application(settings, long_running=True) as application:
+        with spark_application(settings) as application:
             engine.run(application)
     except MillraceError as error:
         log(f"ERROR {error}")

@@ -78,7 +78,7 @@ class Application:
 
 
 @contextmanager
-def spark_application(settings: Settings, long_running: bool = False) -> Iterator[Application]:
+def spark_application(settings: Settings) -> Iterator[Application]:
     """Start Spark on this machine as the only writer of this home's tables, for the block.
 
     Delta's local log is safe only for one writing process, so a lock is held. Spark logs to
@@ -86,7 +86,6 @@ def spark_application(settings: Settings, long_running: bool = False) -> Iterato
 
     Args:
         settings: the settings in force.
-        long_running: whether it runs until it is stopped, not only until jobs have caught up.
 
     Raises:
         MillraceError: if another application uses the home, or Spark does not start.
@@ -101,7 +100,7 @@ def spark_application(settings: Settings, long_running: bool = False) -> Iterato
             "`millrace status` shows it; wait for it, or stop it with `millrace down`",
         ) from None
     try:
-        application = _start(settings, long_running)
+        application = _start(settings)
         try:
             with exclusive_ledger(settings), recorded_digests(settings):
                 yield application
@@ -125,7 +124,7 @@ def started_session(settings: Settings) -> Iterator["SparkSession"]:
         yield application.spark.newSession()
 
 
-def _start(settings: Settings, long_running: bool) -> Application:
+def _start(settings: Settings) -> Application:
     from lakehouse.run.spark_session import build_session
     from millrace.environment.jars import spark_jars
     from millrace.environment.java import java_executable
@@ -138,7 +137,7 @@ def _start(settings: Settings, long_running: bool) -> Application:
     jars = spark_jars()
     with stderr_to(log), keep_sigint_handler(), clean_up_on_failure():
         try:
-            return Application(build_session(settings, jars, long_running=long_running))
+            return Application(build_session(settings, jars))
         except MillraceError:
             raise
         except Exception as error:
