@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-collect bench-feed bench-freshness bench-round bench-streaming bench-windows bench-trickle bench-dashboard bench-dedup bench-quality bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-cluster bench-collect bench-feed bench-freshness bench-round bench-streaming bench-windows bench-trickle bench-dashboard bench-dedup bench-quality bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
 MAKEFLAGS += --no-print-directory
 # Packages are compiled once, not by every process, also where the environment keeps no bytecode.
 unexport PYTHONDONTWRITEBYTECODE
@@ -43,7 +43,7 @@ test-long: setup ## the tests that are too slow for every run
 chaos: setup ## the tests that kill processes in mid-run
 	@exec .venv/bin/pytest -m chaos $(ARGS)
 
-bench: bench-dedup bench-silver bench-catch-up bench-round bench-windows bench-attribution bench-quality bench-freshness bench-trickle bench-dashboard bench-collect bench-feed bench-streaming ## the benchmarks, one after the other
+bench: bench-dedup bench-silver bench-catch-up bench-cluster bench-round bench-windows bench-attribution bench-quality bench-freshness bench-trickle bench-dashboard bench-collect bench-feed bench-streaming ## the benchmarks, one after the other
 
 bench-attribution: setup ## do refine and publish cost the same with 16 times the touches behind them?
 	@exec .venv/bin/python -m benchmarks.attribution $(ARGS)
@@ -59,6 +59,9 @@ bench-windows: setup ## what do differences of windows of 100,000 visitors' minu
 
 bench-catch-up: setup ## events a second from bronze to all tables, beside Spark's guide and DuckDB; --before DIR
 	@exec .venv/bin/python -m benchmarks.catch_up $(ARGS)
+
+bench-cluster: setup ## how much faster are two executors than one, and which processes do the work?
+	@exec .venv/bin/python -m benchmarks.cluster $(ARGS)
 
 bench-collect: setup ## events a second by HTTP into the collector's log, and how long a request waits
 	@exec .venv/bin/python -m benchmarks.collect $(ARGS)

@@ -180,3 +180,16 @@ def test_row_with_new_event_time_replaces_its_old_row(spark: SparkSession, tmp_p
     rows = read_rows(settings, NAME, CONVERSIONS.column_names)
     assert sorted(row["conversion_id"] for row in rows) == ["1", "2"]
     assert to_micros(moved["converted_at"]) in [row["converted_at"] for row in rows]
+
+
+def test_later_commit_is_found_by_its_high_water_mark_and_a_rebuild_always(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings, second = empty_home(spark, tmp_path), timedelta(seconds=1)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    assert not lake.has_commit_after(NAME, NOON - second)
+    lake.append(NAME, frame_of(lake.spark, NAME, [conversion(1, 1)]), NOON)
+    assert lake.has_commit_after(NAME, NOON - second)
+    assert not lake.has_commit_after(NAME, NOON)
+    lake.overwrite(NAME, lake.read(NAME))
+    assert lake.has_commit_after(NAME, NOON + second)
