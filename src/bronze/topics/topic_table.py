@@ -8,7 +8,6 @@ from bronze.topics.topic_history import TopicChange, to_changes
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.ops import TOPICS
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.lookup import Lookup
 from lakehouse.run.ledger import now
 
 _COLUMNS = ("sequence", *TopicChange._fields)
@@ -23,7 +22,7 @@ class TopicTable:
 
     def __init__(self, lake: Lakehouse) -> None:
         self._lake = lake
-        rows = lake.find(TOPICS.name, Lookup(_COLUMNS)).to_pylist()
+        rows = lake.find(TOPICS.name, lambda rows: rows.select(*_COLUMNS)).to_pylist()
         self.history: list[TopicChange] = to_changes(rows)
 
     def append(self, changes: Sequence[TopicChange]) -> None:

@@ -15,7 +15,6 @@ from lakehouse.delta.commit_log import Commit, read_commits
 from lakehouse.delta.compare_and_swap import CompareAndSwap, Transaction
 from lakehouse.delta.ddl import DeclaredTables
 from lakehouse.delta.exclusive import lock_of
-from lakehouse.delta.lookup import Lookup
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.spark_tables import SparkTables, checkpointed_columns
 from lakehouse.rows.arrow_frames import to_frame
@@ -64,15 +63,19 @@ class Lakehouse:
         self.counter.add("table_reads")
         return self._tables.read(TABLES[name], self.pinned(name))
 
-    def find(self, name: str, wanted: Lookup) -> pa.Table:
+    def find(self, name: str, select: Callable[[DataFrame], DataFrame]) -> pa.Table:
         """Rows of a table of `ops`, collected to the driver, with times in microseconds.
+
+        Args:
+            name: the table.
+            select: selects rows and columns of the table.
 
         Raises:
             ValueError: for tables of other layers, whose rows stay on the executors.
         """
         if TABLES[name].layer != "ops":
             raise ValueError(f"{name}: rows of this table are not collected to the driver")
-        return in_micros(wanted.of_frame(self.read(name)).toArrow())
+        return in_micros(select(self.read(name)).toArrow())
 
     def version(self, name: str) -> int:
         """The version of the table that `read` uses."""

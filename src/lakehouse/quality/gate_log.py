@@ -13,7 +13,6 @@ import pyarrow as pa
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.lookup import Lookup
 from lakehouse.errors import MillraceError
 from lakehouse.quality.evaluation import Result
 from lakehouse.quality.results import run_id_of
@@ -107,7 +106,7 @@ class GateLog:
     def _read(self) -> Iterator[GateEvent]:
         """All events: a few for each time that the gate was closed."""
         columns = TABLES[NAME].column_names
-        for row in rows_of(self._lake.find(NAME, Lookup(columns)), columns):
+        for row in rows_of(self._lake.find(NAME, lambda rows: rows.select(*columns)), columns):
             read = dict(zip(columns, row, strict=True))
             times = {name: from_micros(read[name]) for name in ("after", "upto", "at")}
             yield GateEvent(**{**read, **times, "reasons": tuple(read["reasons"] or ())})

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
 from operator import or_
@@ -15,7 +14,6 @@ from pyspark.sql import functions as F
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.lookup import Lookup
 from lakehouse.quality.evaluation import Result
 from lakehouse.quality.history import EVALUATIONS, History, WrittenCounts, enough_rows, history_of
 from lakehouse.quality.suites import STOP, Expectation
@@ -58,35 +56,24 @@ def rows_of(job: str, after: datetime, upto: datetime, results: Iterable[Result]
     ]
 
 
-@dataclass(frozen=True)
-class _LatestAccepted(Lookup):
-    """The results of publish that count as history: of each expectation, the latest `EVALUATIONS`.
+def _latest_accepted(
+    rows: DataFrame, expectations: Collection[Expectation], released: Collection[str]
+) -> DataFrame:
+    """The results of publish that count as history: of each expectation, the latest `EVALUATIONS`."""
+    accepted = F.col("success") | (F.col("severity") != STOP) | F.col("run_id").isin(*released)
+    latest = Window.partitionBy("table", "name").orderBy(F.desc("upto"), F.desc("run_at"))
+    written = rows.where(F.col("job") == "publish").where(accepted).where(_is_decided(expectations))
+    ranked = written.withColumn("place", F.row_number().over(latest))
+    return ranked.where(F.col("place") <= EVALUATIONS)
 
-    Args:
-        expectations: those that are compared with history.
-        released: see `history_of`.
-    """
 
-    expectations: Collection[Expectation] = ()
-    released: Collection[str] = ()
-
-    def of_frame(self, rows: DataFrame) -> DataFrame:
-        """The matching rows of ops.expectations."""
-        accepted = F.col("success") | (F.col("severity") != STOP) | F.col("run_id").isin(*self.released)
-        latest = Window.partitionBy("table", "name").orderBy(F.desc("upto"), F.desc("run_at"))
-        written = rows.where(F.col("job") == "publish").where(accepted).where(self._is_decided())
-        ranked = written.withColumn("place", F.row_number().over(latest))
-        return ranked.where(F.col("place") <= EVALUATIONS).select(*self.columns)
-
-    def _is_decided(self) -> Column:
-        """Whether a row is of one of the expectations, on enough rows to decide it."""
-        conditions = (
-            (F.col("table") == each.table)
-            & (F.col("name") == each.name)
-            & (F.col("rows") >= enough_rows(each))
-            for each in self.expectations
-        )
-        return reduce(or_, conditions)
+def _is_decided(expectations: Collection[Expectation]) -> Column:
+    """A condition: a row is of one of the expectations, on enough rows to decide it."""
+    conditions = (
+        (F.col("table") == each.table) & (F.col("name") == each.name) & (F.col("rows") >= enough_rows(each))
+        for each in expectations
+    )
+    return reduce(or_, conditions)
 
 
 def read_history(
@@ -103,8 +90,8 @@ def read_history(
     if not compared:
         return History()
     columns = ("run_id", "table", "name", "success", "severity", "rows", "unexpected_count", "upto")
-    wanted = _LatestAccepted(columns, expectations=compared, released=released)
-    rows = sorted(tuples_of(lake.find(NAME, wanted), columns), key=lambda row: row[-1])
+    found = lake.find(NAME, lambda rows: _latest_accepted(rows, compared, released).select(*columns))
+    rows = sorted(tuples_of(found, columns), key=lambda row: row[-1])
     return history_of(compared, (WrittenCounts(*row[:-1]) for row in rows), released)
 
 

@@ -11,15 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.lookup import Lookup
 from lakehouse.rows.arrow_frames import rows_of
-from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.run.ledger_cache import LedgerCache, ledger_cache_of
-from lakehouse.timestamps import LAST, from_micros, to_micros
+from lakehouse.timestamps import EPOCH, from_micros
 
 NAME = "ops.ledger"
 _RECENT = 500  # rows that are searched before all are
@@ -75,7 +74,7 @@ class Ledger:
             known = self._recall.after(job, position, self._read_last)
             if known is not None:
                 return known
-        return _in_order(self._rows(job, TimePruner([(to_micros(position) + 1, to_micros(LAST))])))
+        return _in_order(self._rows(job, position))
 
     @property
     def sequence(self) -> int:
@@ -91,11 +90,9 @@ class Ledger:
 
     def positions(self) -> dict[str, datetime]:
         """By job, its high-water mark."""
-        rows = self._lake.find(NAME, Lookup(("job", "position")))
-        latest = rows.group_by("job").aggregate([("position", "max")])
-        return {
-            job: from_micros(at) for job, at in rows_of(latest, ("job", "position_max")) if at is not None
-        }
+        latest = F.max("position").alias("position")
+        found = self._lake.find(NAME, lambda rows: rows.groupBy("job").agg(latest))
+        return {job: from_micros(at) for job, at in rows_of(found, ("job", "position")) if at is not None}
 
     def since(self, job: str, position: datetime) -> tuple[Entry | None, list[Entry]]:
         """The job's last row up to a position, and those after it, in order."""
@@ -128,9 +125,10 @@ class Ledger:
         last = rows.filter(pc.equal(rows["batch_id"], pc.max(rows["batch_id"])))
         return next(iter(_entries(last)), None)
 
-    def _rows(self, job: str, near: TimePruner | None = None) -> pa.Table:
-        wanted = Lookup(TABLES[NAME].column_names, near, "position", key=("job", [job]))
-        return self._lake.find(NAME, wanted)
+    def _rows(self, job: str, after: datetime = EPOCH) -> pa.Table:
+        """A job's rows after a position."""
+        is_wanted = (F.col("job") == job) & (F.col("position") > F.lit(after))
+        return self._lake.find(NAME, lambda rows: rows.where(is_wanted).select(*TABLES[NAME].column_names))
 
 
 def now() -> datetime:
