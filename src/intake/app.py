@@ -26,6 +26,7 @@ from intake.log.message_log import MessageLog, OverloadedError, UnavailableError
 from intake.promises import Leases, read_promise
 from intake.segment_requests import KINDS, BadRequestError, Message, Request, read_pixel, read_request
 from intake.sources import LOCAL, Semantics, Source, Sources
+from lakehouse.loopback import is_this_machine
 
 _BODY_MEMORY = 128 << 20
 """Bytes of bodies that are read at the same time."""
@@ -160,9 +161,9 @@ class Collector:
         return JSONResponse(content, headers={**_CORS, **named})
 
     def _source(self, request: HttpRequest, in_body: str | None) -> Source | None:
-        address = request.client.host if request.client else None
+        is_local = is_this_machine(request.client.host if request.client else None, request.headers)
         key = basic_user(request) or in_body or request.query_params.get("writeKey")
-        return self._sources().find(key, address, request.headers.get("origin"))
+        return self._sources().find(key, is_local, request.headers.get("origin"))
 
     def _largest_body(self, request: HttpRequest) -> int:
         """Maximum bytes of a body: the source's limit if the headers identify it, else the largest limit."""

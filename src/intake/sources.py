@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from intake.providers import Events, Pull, Webhook
 from lakehouse.bundle_file import read_private_yaml
 from lakehouse.errors import MillraceError, first_problem
-from lakehouse.loopback import is_loopback
 
 FILE = "sources.yml"
 
@@ -125,16 +124,16 @@ class Sources:
     declared: Sequence[Source] = ()
     local: Source = LOCAL
 
-    def find(self, write_key: str | None, address: str | None, origin: str | None) -> Source | None:
+    def find(self, write_key: str | None, is_local: bool, origin: str | None) -> Source | None:
         """The source of a request; None if it may not send.
 
         Args:
             write_key: the write key in the request.
-            address: IP address of the client.
+            is_local: whether a program on this machine sent it, see `lakehouse.loopback.is_this_machine`.
             origin: the `Origin` header, which browsers set.
         """
         if not self.declared:
-            return self.local if is_loopback(address or "") else None
+            return self.local if is_local else None
         digest = sha256((write_key or "").encode()).hexdigest()
         found = [
             source

@@ -21,26 +21,25 @@ def declared(folder: Path, text: str) -> Sources:
 
 def test_only_localhost_may_send_without_declared_sources(tmp_path: Path) -> None:
     for sources in (load_sources(tmp_path), load_sources(load_settings().conf)):
-        assert sources.find("any", "127.0.0.1", None) == LOCAL
-        assert sources.find(None, "::1", None) == LOCAL
-        assert sources.find("any", "192.0.2.1", None) is None
-        assert sources.find("any", None, None) is None
+        assert sources.find("any", True, None) == LOCAL
+        assert sources.find(None, True, None) == LOCAL
+        assert sources.find("any", False, None) is None
 
 
 def test_source_is_found_by_write_key_and_allowed_origin(tmp_path: Path) -> None:
     entry = f"{{name: shop, key_sha256: {KEY}, origins: [https://shop.example]}}"
     sources = declared(tmp_path, f"sources: [{entry}]")
     for origin, may in ((None, True), ("https://shop.example", True), ("https://other.example", False)):
-        found = sources.find("secret", "192.0.2.1", origin)
+        found = sources.find("secret", False, origin)
         assert (found is not None and found.name == "shop") is may
-    assert sources.find("wrong", "127.0.0.1", None) is None
-    assert sources.find(None, "127.0.0.1", None) is None
+    assert sources.find("wrong", True, None) is None
+    assert sources.find(None, True, None) is None
 
 
 def test_source_accepts_both_keys_during_rotation(tmp_path: Path) -> None:
     other = sha256(b"new").hexdigest()
     sources = declared(tmp_path, f"sources: [{{name: shop, key_sha256: [{KEY}, {other}]}}]")
-    assert {sources.find(key, "192.0.2.1", None).name for key in ("secret", "new")} == {"shop"}  # type: ignore[union-attr]
+    assert {sources.find(key, False, None).name for key in ("secret", "new")} == {"shop"}  # type: ignore[union-attr]
 
 
 def test_changed_sources_are_reloaded_and_broken_files_are_ignored(tmp_path: Path) -> None:
@@ -88,6 +87,6 @@ def test_sources_do_not_affect_rules_version(tmp_path: Path) -> None:
 
 def test_local_source_is_acknowledged_as_the_command_says() -> None:
     sources = Sources().acknowledged_by(Acknowledge.KAFKA)
-    local = sources.find("any", "127.0.0.1", None)
+    local = sources.find("any", True, None)
     assert local is not None
     assert (local.acknowledge, sources.named("local")) == (Acknowledge.KAFKA, local)

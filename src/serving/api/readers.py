@@ -4,20 +4,18 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection
 
 from lakehouse.access.policy import ADMIN, Policy
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
-from lakehouse.loopback import is_loopback
+from lakehouse.loopback import is_this_machine
 from serving.api.sessions import COOKIE, Sessions
 
 _LOCAL_NAME = "(local)"
 """Name of readers on this machine; tokens can't have it."""
 _POLICY_SECONDS = 1.0
-_FORWARDED = ("forwarded", "x-forwarded-for")
 
 
 class UnknownReaderError(MillraceError):
@@ -120,10 +118,7 @@ class Readers:
 
 def is_from_here(connection: HTTPConnection) -> bool:
     """Whether the sender is on this machine, uses a local host name, and is not a proxy."""
-    address = connection.client.host if connection.client else ""
-    is_proxied = any(name in connection.headers for name in _FORWARDED)
-    host = _host(f"//{connection.headers.get('host', '')}")
-    return is_loopback(address) and not is_proxied and (host == "localhost" or is_loopback(host))
+    return is_this_machine(connection.client.host if connection.client else None, connection.headers)
 
 
 def _require_own_origin(connection: HTTPConnection) -> None:
@@ -131,10 +126,3 @@ def _require_own_origin(connection: HTTPConnection) -> None:
     origin = connection.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != connection.headers.get("host"):
         raise UnknownReaderError("pages of other sites may not read", "Serve the page from the same host")
-
-
-def _host(url: str) -> str:
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:  # brackets without an IPv6 address
-        return ""
