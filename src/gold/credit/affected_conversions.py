@@ -84,12 +84,15 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
         changes: the changes of the micro-batch.
     """
     at = F.unix_micros("converted_at")
-    direct = checkpoint(_union(_directly_affected(lake, changes)).dropDuplicates(["conversion_id"]))
+    found_directly = _union(_directly_affected(lake, changes)).dropDuplicates(["conversion_id"])
+    direct, was = checkpoint_with(found_directly, hours=hours_between(at, at))
     named = (changes.goals, changes.bot_refunds, direct)
     with_order = _union(rows.select("order_id") for rows in named).where("order_id IS NOT NULL")
     orders = checkpoint(with_order.distinct())
-    everything = direct.unionByName(_of_orders(lake, orders, direct))
-    before, was = checkpoint_with(everything, hours=hours_between(at, at))
+    before, hours = direct, was["hours"]
+    if shared := _of_orders(lake, orders, direct):
+        others, were = checkpoint_with(shared, hours=hours_between(at, at))
+        before, hours = direct.unionByName(others), [*hours, *were["hours"]]
     bots = changes.dimensions.bots_among(before)
     stored = find_bot_refunds(lake, orders)
     reversed_by_bots = semi_join(before.where(is_reversal(changes.orders)), bots, "visitor_id")
@@ -109,7 +112,7 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
         before=before,
         goals=goals.drop(_IS_SENT),
         bot_refunds=goals.where(_IS_SENT).drop(_IS_SENT) if now["sent"] else None,
-        near=TimePruner.of_hours([*was["hours"], *now["hours"]]),
+        near=TimePruner.of_hours([*hours, *now["hours"]]),
         touches_near=TimePruner.of_hours(now["touches"]),
         pages_near=TimePruner.of_hours(now["pages"]),
     )
@@ -143,15 +146,18 @@ def _directly_affected(lake: Lakehouse, changes: Changes) -> Iterable[DataFrame]
         yield _rated_by(conversions, dimensions.rates.where(dimensions.new_rates))
 
 
-def _of_orders(lake: Lakehouse, orders: DataFrame, known: DataFrame) -> DataFrame:
-    """Conversions that share an order, except the known ones.
+def _of_orders(lake: Lakehouse, orders: DataFrame, known: DataFrame) -> DataFrame | None:
+    """Conversions that share an order, except the known ones; None if no published one has such an order.
 
     All orders ever are searched, by two columns alone. Rows are then read by the times of the matches.
     """
     conversions = lake.read(CONVERSIONS.name)
     shared = semi_join(conversions.select("order_id", "converted_at"), orders, "order_id")
     at = F.unix_micros("converted_at")
-    near = TimePruner.of_hours(shared.agg(hours_between(at, at)).collect()[0][0])
+    hours = shared.agg(hours_between(at, at)).collect()[0][0]
+    if not hours:
+        return None
+    near = TimePruner.of_hours(hours)
     rows = semi_join(conversions.where(near.contains("converted_at")), orders, "order_id")
     return without(rows, known, "conversion_id")
 
