@@ -16,6 +16,8 @@ from lakehouse.settings import Settings, load_settings
 ROOT = Path(__file__).resolve().parents[2]
 REAL_LOG = ROOT.parent / "shared" / "data" / "apache_logs.log"
 SAMPLE_EVENTS = 6000
+JAVA_OPTIONS = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+"""Of Spark applications in tests: the second compiler takes processor time from tests beside it."""
 JOBS = ("ingest", "refine", "repair", "publish")
 
 
@@ -47,6 +49,7 @@ class Home:
         """The environment of its commands."""
         ours = {
             "MILLRACE_HOME": str(self.path),
+            "MILLRACE_SPARK_JAVA_OPTIONS": JAVA_OPTIONS,
             "MILLRACE_KAFKA_BOOTSTRAP": self.bootstrap,
             "MILLRACE_EVENTS_TOPIC": self.topic,
             "MILLRACE_EXCHANGE_RATES_TOPIC": self.rates_topic,

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from kit.home import JAVA_OPTIONS
 from lakehouse.run.spark_session import build_session
 from lakehouse.settings import Settings, load_settings
 from millrace.environment.jars import spark_jars
@@ -18,7 +19,7 @@ _LAYERS = ("bronze", "silver", "gold", "ops")
 @contextmanager
 def spark_application(home: Path) -> Iterator[SparkSession]:
     """Start the application. At the end, stop it and its Java process."""
-    session = build_session(load_settings(home=home), spark_jars())
+    session = build_session(load_settings(home=home, spark_java_options=JAVA_OPTIONS), spark_jars())
     try:
         yield session
     finally:
