@@ -21,6 +21,7 @@ ALLOWED = {
     ("gold/credit/area.py", "load_area"): _HOURS,
     ("gold/credit/area.py", "new_moments"): _HOURS_AND_COUNTS,
     ("gold/credit/minutes.py", "minute_changes"): _HOURS,
+    ("gold/daily/update.py", "update"): _EXTENTS,
     ("gold/publish.py", "publish"): _EXTENTS,
     ("gold/publish.py", "_write_minutes"): _ONE_ROW,
     ("gold/traffic/closed_windows.py", "_find"): _HOURS,

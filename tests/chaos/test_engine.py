@@ -15,7 +15,7 @@ from millrace.local.process import process_registry
 from millrace.local.process.ports import stable_port
 
 REBUILT = ("silver.events", "silver.sessions")
-TIMEOUT = 900  # seconds, on a busy machine: each start of the engine plans its first micro-batches anew
+TIMEOUT = 900  # seconds, on a busy machine: after each start, first micro-batches take longest
 
 
 @pytest.fixture

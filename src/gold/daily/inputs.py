@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -17,7 +17,8 @@ from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint
-from lakehouse.run.concurrent import run_concurrently
+from lakehouse.rows.grouped import rows_of_kind
+from lakehouse.rows.partitions import in_few_partitions
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 
@@ -79,9 +80,9 @@ class DayInputs:
         self._inputs = _inputs(tuple(orders))
 
     def of_days(self, days: BusinessDays) -> Mapping[str, DataFrame]:
-        """Rows of some days. Checkpointed, since several queries read them."""
-        read = (partial(self._of_days, each, days) for each in self._inputs.values())
-        return dict(zip(self._inputs, run_concurrently(read), strict=True))
+        """Rows of some days; all queries read one checkpoint."""
+        rows = checkpoint(_union_of({name: self._of_days(each, days) for name, each in self._inputs.items()}))
+        return {name: rows_of_kind(rows, name) for name in self._inputs}
 
     def of_all(self) -> Mapping[str, DataFrame]:
         """All rows."""
@@ -90,7 +91,7 @@ class DayInputs:
     def _of_days(self, wanted: _Input, days: BusinessDays) -> DataFrame:
         near = days.near_until(wanted.after).contains(wanted.time)
         dated = self._dated(wanted, self._read(wanted).where(near))
-        return checkpoint(dated if wanted.after else dated.where(F.col("day").isin(*days.days)))
+        return dated if wanted.after else dated.where(F.col("day").isin(*days.days))
 
     def _read(self, wanted: _Input) -> DataFrame:
         rows = self._lake.read(wanted.table.name)
@@ -99,3 +100,11 @@ class DayInputs:
     def _dated(self, wanted: _Input, rows: DataFrame) -> DataFrame:
         people = self._dimensions.people(rows) if "visitor_id" in wanted.columns else rows
         return with_day(people.select(*wanted.columns, wanted.time), wanted.time, self._zone)
+
+
+def _union_of(frames: Mapping[str, DataFrame]) -> DataFrame:
+    """The union of frames, each as a struct column with its name; see `rows_of_kind`."""
+    kinds = (rows.select(F.struct("*").alias(name)) for name, rows in frames.items())
+    return in_few_partitions(
+        reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), kinds)
+    )

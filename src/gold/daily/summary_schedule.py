@@ -6,7 +6,6 @@ Conversions that the watermark has passed become final at the same time.
 import time
 from collections.abc import Sequence
 from datetime import date, datetime
-from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -21,7 +20,6 @@ from lakehouse.contracts.table import DELETED
 from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.write_changes import OLD_TIME, write_changes
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.timestamps import EPOCH, to_micros
 
@@ -71,10 +69,9 @@ class SummarySchedule:
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
         rows, days = self._new_minutes() if known > self.done else (0, [])
         self._run.tune_for_batch(rows)
-        tasks = [partial(self._finalise, upto, watermark)]
+        self._finalise(upto, watermark)
         if days:
-            tasks.insert(0, partial(self._update_days, days, upto, watermark))
-        run_concurrently(tasks)
+            self._update_days(days, upto, watermark)
         self.done = known
 
     def _new_minutes(self) -> tuple[int, list[date]]:

@@ -27,7 +27,7 @@ from lakehouse.contracts.daily import (
     SKETCHES,
 )
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.write_changes import folded_changes, write_changes
+from lakehouse.delta.write_changes import checkpoint_changes, folded_changes, write_kind
 from lakehouse.run.concurrent import run_concurrently
 
 QUERIES: Mapping[str, str] = {
@@ -59,7 +59,7 @@ class Daily:
     def update(
         self, days: Collection[date], dimensions: Dimensions, orders: Iterable[str], upto: datetime
     ) -> None:
-        """Recompute some days, two tables at a time.
+        """Recompute some days. The changes of all tables are computed together, and then written.
 
         Args:
             days: days with changes. Days of clicks that their orders may count for are recomputed, too.
@@ -71,12 +71,11 @@ class Daily:
             {each for day in days for each in days_since(day, CONVERTING, self._zone)}, self._zone
         )
         inputs = DayInputs(self._lake, self._zone, dimensions, orders).of_days(some)
-        run_concurrently(partial(self._update, name, some, inputs, upto) for name in QUERIES)
-
-    def _update(self, name: str, days: BusinessDays, inputs: Mapping[str, DataFrame], upto: datetime) -> None:
-        before = self._lake.read(name).where(F.col("day").isin(*days.days))
-        changes = folded_changes(TABLES[name], before, run_query(name, inputs), "day")
-        write_changes(self._lake, TABLES[name], changes, upto)
+        tables = [TABLES[name] for name in QUERIES]
+        before = {name: self._lake.read(name).where(F.col("day").isin(*some.days)) for name in QUERIES}
+        after = {name: run_query(name, inputs) for name in QUERIES}
+        changes, extents, _ = checkpoint_changes(folded_changes(tables, before, after, "day"), tables)
+        run_concurrently(partial(write_kind, self._lake, table, changes, extents, upto) for table in tables)
 
     def compute(self, name: str, dimensions: Dimensions, orders: Iterable[str]) -> DataFrame:
         """All rows of a table."""

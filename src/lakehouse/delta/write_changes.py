@@ -13,13 +13,13 @@ from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import DELETED, Table
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.merge import Scope
-from lakehouse.rows.arrow_frames import transpose
 from lakehouse.rows.checkpointing import checkpoint_with
-from lakehouse.rows.grouped import GroupedRows, map_groups, rows_of_kind, with_key
+from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, rows_of_kind, with_key
 from lakehouse.rows.row_changes import RowChange, RowDiff
 from lakehouse.rows.time_pruner import TimePruner, hours_between
 
 OLD_TIME = "_old_time"
+_IS_NEW = "_is_new"
 
 
 def change_type(table: Table) -> pa.StructType:
@@ -48,30 +48,38 @@ def _has_structs(type_: pa.DataType) -> bool:
     return pa.types.is_struct(type_) or (pa.types.is_list(type_) and _has_structs(type_.value_type))
 
 
-def folded_changes(table: Table, before: DataFrame, after: DataFrame, key: str) -> DataFrame:
-    """The changes from old to new rows of a table: one shuffle, one pass in Python.
+def folded_changes(
+    tables: Sequence[Table], before: Mapping[str, DataFrame], after: Mapping[str, DataFrame], key: str
+) -> DataFrame:
+    """The changes from old to new rows of several tables: one shuffle, one pass in Python.
 
     Args:
-        table: its contract.
-        before: published rows, each key once.
-        after: computed rows, each key once.
-        key: a column that equal keys have in common; rows with the same value fit in memory.
+        tables: the tables.
+        before: by table, published rows, each key once.
+        after: by table, computed rows, each key once.
+        key: a column of all tables that equal keys have in common; rows with the same value fit in memory.
 
     Returns:
-        Rows with the fields of `change_type`; not computed yet.
+        A struct of `change_type` per table, named after it, of which one is not null; not computed yet.
     """
-    values = [f"CAST(`{column.name}` AS {column.type}) AS `{column.name}`" for column in table.columns]
-    rows = {"old": before.selectExpr(*values), "new": after.selectExpr(*values)}
-    kinds = {kind: with_key(theirs, key, table.column_names) for kind, theirs in rows.items()}
-    return map_groups(kinds, partial(_compare, table=table), pa.schema(list(change_type(table))))
+    kinds = {}
+    for table in tables:
+        values = [f"CAST(`{column.name}` AS {column.type}) AS `{column.name}`" for column in table.columns]
+        old = before[table.name].selectExpr(*values, f"false AS {_IS_NEW}")
+        new = after[table.name].selectExpr(*values, f"true AS {_IS_NEW}")
+        kinds[table.short_name] = with_key(old.union(new), key, (*table.column_names, _IS_NEW))
+    schema = pa.schema([pa.field(table.short_name, change_type(table)) for table in tables])
+    return map_groups(kinds, partial(_compare, tables=tables, schema=schema), schema)
 
 
-def _compare(groups: GroupedRows, table: Table) -> Iterator[pa.RecordBatch]:
-    diff, schema, changes = RowDiff(table), pa.schema(list(change_type(table))), []
-    old, new = (groups.rows(kind, tuple, **struct_makers(table)) for kind in ("old", "new"))
-    for key in groups.keys:
-        changes += as_tuples(diff.compare(old.get(key, ()), new.get(key, ())))
-    yield pa.RecordBatch.from_arrays(transpose(changes, list(schema)), schema=schema)
+def _compare(groups: GroupedRows, tables: Sequence[Table], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for table in tables:
+        diff, changes = RowDiff(table), []
+        for rows in groups.rows(table.short_name, tuple, **struct_makers(table)).values():
+            old, new = ([row[:-1] for row in rows if row[-1] is is_new] for is_new in (False, True))
+            changes += as_tuples(diff.compare(old, new))
+        if changes:
+            yield batch_of_kind(schema, table.short_name, changes)
 
 
 class Extent(NamedTuple):

@@ -28,7 +28,7 @@ def find_duplicates(records: DataFrame, events: DataFrame, after: datetime) -> D
         Output of `mark_duplicates`; not computed yet.
     """
     known = known_events(records, events.where(F.col("ingested_at") <= F.lit(after)))
-    return mark_duplicates(records.unionByName(known) if known else records)
+    return mark_duplicates(records if known is None else records.unionByName(known))
 
 
 def known_events(records: DataFrame, events: DataFrame) -> DataFrame | None:

@@ -23,6 +23,7 @@ from lakehouse.contracts.silver import SESSIONS
 from lakehouse.delta.commit_log import read_commits
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import folded_changes, write_changes
+from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.settings import Settings
 from lakehouse.timestamps import to_micros
 
@@ -43,7 +44,8 @@ def values_by_id(settings: Settings) -> dict[str, int]:
 
 def changes(lake: Lakehouse, before: Rows, after: Rows) -> DataFrame:
     old, new = (frame_of(lake.spark, NAME, rows) for rows in (before, after))
-    return folded_changes(CONVERSIONS, old, new, "conversion_id")
+    found = folded_changes([CONVERSIONS], {CONVERSIONS.name: old}, {CONVERSIONS.name: new}, "conversion_id")
+    return rows_of_kind(found, CONVERSIONS.short_name)
 
 
 def test_missing_column_is_added_to_existing_table(spark: SparkSession, tmp_path: Path) -> None:
