@@ -168,8 +168,10 @@ def test_oldest_queued_events_are_dropped_beyond_the_limit(
             indexedDB.open("millrace").onsuccess = ({target}) => {
                 const transaction = target.result.transaction("messages", "readwrite");
                 const time = n => `2026-01-01T00:00:00.${String(n).padStart(6, "0")}Z`;
+                const event = {type: "track", event: "Old", anonymousId: "a"}; // closing may send it
                 for (let n = 0; n < 10_000; n++)
-                    transaction.objectStore("messages").put({messageId: `${n}`, originalTimestamp: time(n)});
+                    transaction.objectStore("messages")
+                        .put({...event, messageId: `${n}`, originalTimestamp: time(n)});
                 transaction.oncomplete = () => { target.result.close(); resolve(true); };
             };
         })"""
