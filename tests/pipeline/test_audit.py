@@ -12,7 +12,6 @@ from typer.testing import CliRunner, Result
 
 from kit.home import SAMPLE_EVENTS, Home
 from kit.tables import folder
-from millrace.audit import gold
 from millrace.cli import app, register_commands
 
 BRONZE = "bronze.kafka_records"
@@ -129,9 +128,8 @@ def remove_window(home: Home) -> None:
 
 
 @pytest.fixture
-def audit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Home], Result]:
-    """`millrace audit` in this process, without pauses between its checks."""
-    monkeypatch.setattr(gold, "_PAUSE", 0)
+def audit() -> Callable[[Home], Result]:
+    """`millrace audit` in this process."""
     if not app.registered_commands:
         register_commands()
     return lambda home: CliRunner().invoke(app, ["audit"], env=home.env)

@@ -1,6 +1,5 @@
 """The audit of gold: recomputes credits and windows from their inputs."""
 
-import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import groupby
@@ -16,11 +15,7 @@ from lakehouse.timestamps import span_micros
 from millrace.audit.finding import Finding
 from millrace.tables.table_scan import iterate, query, rows_of, scan
 
-_LOOKS, _PAUSE = 3, 2.0
-"""Attempts and pause (s): a row counts as wrong if each attempt finds it, since publish writes in turn."""
-
 _NAMED = 3  # number of wrong keys that are listed
-_TABLES = ("gold.conversions", "gold.attribution", "gold.touches", "gold.visitor_minutes", "gold.traffic")
 _PRECISION = 1e-9
 
 Keys = set[tuple[Any, ...]]
@@ -69,7 +64,6 @@ def audit_gold(settings: Settings) -> Iterator[Finding]:
     if conversions is None or credits_ is None:
         yield Finding("gold", "nothing has been published yet", True)
         return
-    before = _versions(settings)
     count = f"{rows_of(conversions.select(nw.len()))[0]['len']:,} conversions"
     yield _finding("credits sum to conversions", count, lambda: _keys(settings, _SUMS))
     if scan(settings, "gold.touches") is not None:
@@ -81,33 +75,10 @@ def audit_gold(settings: Settings) -> Iterator[Finding]:
 
         rows = rows_of(windows.select(nw.len()))[0]["len"]
         yield _finding("windows sum minutes", f"{rows:,} windows", lambda: wrong_windows(settings))
-    if before:
-        yield Finding("gold: as of", _as_of(before, _versions(settings)), is_right=True)
-
-
-def _versions(settings: Settings) -> dict[str, int]:
-    """Versions of the compared tables; empty for a catalog."""
-    if settings.catalog:
-        return {}
-    from millrace.tables.table_reader import open_table  # needs polars, which a Databricks workspace lacks
-
-    tables = {name: open_table(settings, name) for name in _TABLES}
-    return {name: table.version() for name, table in tables.items() if table is not None}
-
-
-def _as_of(before: dict[str, int], after: dict[str, int]) -> str:
-    """Each table with its version, or with its versions before and after the comparisons."""
-    spans = [(name, dict.fromkeys((before.get(name, version), version))) for name, version in after.items()]
-    return ", ".join(f"{name} version {' to '.join(map(str, versions))}" for name, versions in spans)
 
 
 def _finding(what: str, whole: str, look: Callable[[], Keys]) -> Finding:
     wrong = look()
-    for _ in range(_LOOKS - 1):
-        if not wrong:
-            break
-        time.sleep(_PAUSE)
-        wrong &= look()
     named = ", ".join("/".join(map(str, key)) for key in sorted(wrong, key=str)[:_NAMED])
     return Finding(f"gold: {what}", f"{whole}, {len(wrong):,} wrong{f': {named}' * bool(wrong)}", not wrong)
 

@@ -4,15 +4,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from folds.windows.window_rules import STANDARD, from_json, to_json
-from lakehouse.delta.log_files import parse_metadata
 from lakehouse.quality.sql_conditions import literal
 from lakehouse.settings import Settings
 from millrace.tables.duckdb_views import run_query
-from millrace.tables.table_reader import open_table
+from millrace.tables.table_scan import commits
 
 _ADDED = ("events", "page_views", "sessions", "impressions", "clicks", "searches", "conversions", "value")
 _COMPARED = (*_ADDED, "visitors")
-_RECENT = 200  # commits that are searched
 
 
 def wrong_windows(settings: Settings) -> set[tuple[Any, ...]]:
@@ -75,9 +73,5 @@ def _listed(kinds: Iterable[str]) -> str:
 
 def _last_commit(settings: Settings) -> Mapping[str, Any] | None:
     """Metadata of the last commit that changed windows: their high-water mark and rules."""
-    table = open_table(settings, "gold.traffic")
-    for commit in table.history(_RECENT) if table else ():
-        metadata = parse_metadata(commit.get("userMetadata"))
-        if "minutes" in metadata:
-            return metadata
-    return None
+    of_traffic = (metadata for _, metadata in commits(settings, "gold.traffic"))
+    return next((metadata for metadata in of_traffic if "minutes" in metadata), None)

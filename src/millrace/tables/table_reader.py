@@ -1,6 +1,6 @@
 """Reads tables without a JVM, for `status`, `audit` and `sql`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,12 @@ from deltalake.exceptions import TableNotFoundError
 
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.lineage import upstream_jobs
-from lakehouse.delta.log_files import parse_metadata
+from lakehouse.delta.log_files import commit_file, latest_version, read_metadata
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
 from lakehouse.timestamps import as_utc
+from millrace.tables.pins import pinned_versions
 
-_RECENT = 100  # commits of a table that are searched
 _RULES = "rules_version"
 _SUMS = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "erased", "late", "seconds")
 
@@ -28,9 +28,12 @@ def table_path(settings: Settings, name: str) -> Path:
 
 
 def open_table(settings: Settings, name: str) -> DeltaTable | None:
-    """The latest version of a table; None if nothing has been written to it yet."""
+    """A table at its pinned version, else its latest; None if nothing has been written to it yet."""
+    versions = pinned_versions()
+    if name in versions and versions[name] is None:
+        return None
     try:
-        return DeltaTable(table_path(settings, name))
+        return DeltaTable(table_path(settings, name), version=versions.get(name))
     except (TableNotFoundError, FileNotFoundError):
         return None
 
@@ -41,12 +44,18 @@ def scan(settings: Settings, name: str) -> pl.LazyFrame | None:
     return None if table is None else pl.scan_delta(table)
 
 
+def commits(settings: Settings, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Version and metadata of the commits to a table that its log still has, the latest first."""
+    folder, versions = table_path(settings, name), pinned_versions()
+    version = versions[name] if name in versions else latest_version(folder)
+    while version is not None and commit_file(folder, version).exists():
+        yield version, read_metadata(folder, version)
+        version -= 1
+
+
 def last_commit(settings: Settings, name: str, job: str) -> Mapping[str, Any]:
     """Metadata of a job's last commit to a table; empty if the log has none."""
-    table = open_table(settings, name)
-    history = [] if table is None else table.history(_RECENT)
-    written = (parse_metadata(commit.get("userMetadata")) for commit in history)
-    return next((each for each in written if each.get("job") == job), {})
+    return next((each for _, each in commits(settings, name) if each.get("job") == job), {})
 
 
 def table_rows(settings: Settings) -> dict[str, int]:

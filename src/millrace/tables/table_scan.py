@@ -1,6 +1,6 @@
 """Tables as lazy frames: polars without a JVM for a home, the current Spark session for a catalog."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ import narwhals as nw
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
+from millrace.tables.pins import at_pinned_versions, pinned_versions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,12 +47,32 @@ def reading(settings: Settings) -> Iterator[None]:
 def scan(settings: Settings, name: str) -> nw.LazyFrame[Any] | None:
     """The table as a lazy frame, which reads only the needed columns and rows; None if it does not exist."""
     if settings.catalog:
-        spark, full_name = _spark_session(), f"{settings.catalog}.{name}"
-        return nw.from_native(spark.table(full_name)) if spark.catalog.tableExists(full_name) else None
+        return _scan_catalog(f"{settings.catalog}.{name}", pinned_versions().get(name))
     from millrace.tables import table_reader
 
     frame = table_reader.scan(settings, name)
     return None if frame is None else nw.from_native(frame)
+
+
+def _scan_catalog(full_name: str, version: int | None) -> nw.LazyFrame[Any] | None:
+    spark = _spark_session()
+    if not spark.catalog.tableExists(full_name):
+        return None
+    if version is None:
+        return nw.from_native(spark.table(full_name))
+    return nw.from_native(spark.read.option("versionAsOf", version).table(full_name))
+
+
+def commits(settings: Settings, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Version and metadata of the commits to a table, the latest first; none if it does not exist."""
+    if not settings.catalog:
+        from millrace.tables import table_reader
+
+        return table_reader.commits(settings, name)
+    from lakehouse.delta.commit_log import read_commits
+
+    spark, full_name = _spark_session(), f"{settings.catalog}.{name}"
+    return read_commits(spark, full_name, None) if spark.catalog.tableExists(full_name) else iter(())
 
 
 def query(settings: Settings, sql: str) -> list[Row]:
@@ -66,7 +87,8 @@ def query(settings: Settings, sql: str) -> list[Row]:
         return run_query(settings, sql).to_dicts()
     spark = _spark_session()
     spark.sql(f"SET CATALOG `{settings.catalog}`")
-    return [row.asDict(recursive=True) for row in spark.sql(sql.replace('"', "`")).collect()]
+    asked = at_pinned_versions(sql).replace('"', "`")
+    return [row.asDict(recursive=True) for row in spark.sql(asked).collect()]
 
 
 def rows_of(frame: nw.LazyFrame[Any]) -> list[Row]:

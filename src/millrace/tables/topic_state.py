@@ -84,20 +84,28 @@ class TopicState:
         return find_trouble(self.known, self.broker, self.upcoming)
 
 
-def read_topics(settings: Settings) -> TopicState:
+Reached = dict[str, dict[str, int]]
+"""By topic and partition, the next offset in ingest's checkpoint."""
+
+
+def read_topics(settings: Settings, reached: Reached | None = None) -> TopicState:
     """Read tables, checkpoint and broker.
+
+    Args:
+        settings: the settings in force.
+        reached: read before; None: read now.
 
     Raises:
         MillraceError: if no broker answers.
     """
     changes, held = read_changes(settings), held_offsets(settings)
-    reached = _reached(settings, recoveries(changes))
+    reached = read_reached(settings) if reached is None else reached
     known = {change.topic for change in changes}
     changes += _first_changes(held, set(settings.topics) - known)
     return TopicState(settings.topics, changes, held, reached, broker_topics(settings))
 
 
-def _reached(settings: Settings, accepted: int) -> dict[str, dict[str, int]]:
+def read_reached(settings: Settings) -> Reached:
     """The offsets in ingest's checkpoint; empty if it is not usable, or the tables are in a catalog."""
     if settings.catalog:
         return {}
@@ -105,6 +113,7 @@ def _reached(settings: Settings, accepted: int) -> dict[str, dict[str, int]]:
 
     checkpoint = Checkpoint.of_ingest(settings)
     commit = table_reader.last_commit(settings, KAFKA_RECORDS.name, "ingest")
+    accepted = recoveries(read_changes(settings))
     return checkpoint.reached if checkpoint.is_usable(commit, accepted) else {}
 
 
