@@ -58,15 +58,23 @@ class Collector:
         forwarder: sends them to Kafka.
         delivery: takes events with the semantics of their source.
         sources: returns the current sources.
+        trusts_local: whether programs on this machine may send while no source is declared.
     """
 
     def __init__(
-        self, log: MessageLog, forwarder: Forwarder, delivery: Delivery, sources: Callable[[], Sources]
+        self,
+        log: MessageLog,
+        forwarder: Forwarder,
+        delivery: Delivery,
+        sources: Callable[[], Sources],
+        *,
+        trusts_local: bool = False,
     ) -> None:
         self._log = log
         self._forwarder = forwarder
         self._delivery = delivery
         self._sources = sources
+        self._trusts_local = trusts_local
         self._memory = BodyMemory(_BODY_MEMORY)
         self._leases = Leases(log, lambda name: (sources().named(name) or LOCAL).lease, time.monotonic)
 
@@ -88,7 +96,7 @@ class Collector:
                 Route("/v1/projects/{key}/settings", self.settings, methods=["GET"]),
                 Route("/health", self.health, methods=["GET"]),
                 Route("/ready", self.ready, methods=["GET"]),
-                *browser_routes(shop=not self._sources().declared),
+                *browser_routes(shop=self._trusts_local and not self._sources().declared),
                 *more,
             ],
             lifespan=partial(self._lifespan, background),
@@ -161,7 +169,8 @@ class Collector:
         return JSONResponse(content, headers={**_CORS, **named})
 
     def _source(self, request: HttpRequest, in_body: str | None) -> Source | None:
-        is_local = is_this_machine(request.client.host if request.client else None, request.headers)
+        address = request.client.host if request.client else None
+        is_local = self._trusts_local and is_this_machine(address, request.headers)
         key = basic_user(request) or in_body or request.query_params.get("writeKey")
         return self._sources().find(key, is_local, request.headers.get("origin"))
 

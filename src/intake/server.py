@@ -47,6 +47,7 @@ class Served:
         acknowledge: where events are durable when they are acknowledged; None: each source's setting.
         tls: certificates; None for plain HTTP.
         pulls: whether this node reads the streams of sources.
+        trusts_local: whether programs on this machine may send while no source is declared.
     """
 
     address: str
@@ -63,6 +64,7 @@ class Served:
     acknowledge: Acknowledge | None = None
     tls: Tls | None = None
     pulls: bool = False
+    trusts_local: bool = False
 
     def connect(self) -> Producer:
         """Create the topic if it is missing, and return the forwarder's producer."""
@@ -87,8 +89,9 @@ def serve(served: Served) -> None:
     delivery = Delivery(log, direct, Admission(served.capacity))
     webhooks = Webhooks(delivery, sources.current).routes()
     pulling = [Puller(log, sources.current).run] if served.pulls else []
+    collector = Collector(log, forwarder, delivery, sources.current, trusts_local=served.trusts_local)
     config = uvicorn.Config(
-        Collector(log, forwarder, delivery, sources.current).app(webhooks, pulling),
+        collector.app(webhooks, pulling),
         host=served.address,
         port=served.port,
         log_level="warning",

@@ -129,7 +129,7 @@ class Sources:
 
         Args:
             write_key: the write key in the request.
-            is_local: whether a program on this machine sent it, see `lakehouse.loopback.is_this_machine`.
+            is_local: whether a trusted program on this machine sent it.
             origin: the `Origin` header, which browsers set.
         """
         if not self.declared:

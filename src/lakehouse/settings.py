@@ -77,8 +77,7 @@ class Settings(BaseSettings):
     collector_capacity: float | None = Field(
         None,
         gt=0,
-        description="events per second beyond which the collector refuses or sheds those of sources that "
-        "are not protected; unset, no limit",
+        description="events per second beyond which unprotected ones are refused or shed; unset, no limit",
     )
     collector_log_bytes: int = Field(
         2 << 30,
@@ -89,10 +88,13 @@ class Settings(BaseSettings):
         None,
         description="port of the streaming API on 127.0.0.1, which `millrace up` then runs; unset, none",
     )
+    trust_local: bool = Field(
+        False,
+        description="whether programs on this machine may send events while no source is declared, and "
+        "read by the streaming API without a token; leave it off behind a proxy",
+    )
     webhook_hosts: str | None = Field(
-        None,
-        description="hosts that the streaming API may send webhooks to, as hooks.example.com; several are "
-        "separated by commas; unset, this machine alone",
+        None, description="hosts, separated by commas, that webhooks may go to; unset, this machine alone"
     )
     events_topic: str = Field("events", description="topic of behavioural events")
     exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")
@@ -151,9 +153,7 @@ class Settings(BaseSettings):
         description="how long changes of tables of silver and gold can be read (ISO 8601); one day at least",
     )
     record_reads: bool = Field(
-        False,
-        description="whether the streaming API, `millrace sql` and the pages record in ops.reads who read "
-        "which version of a table; of tables in a folder only",
+        False, description="whether ops.reads records who read which version of a table in a folder"
     )
     spark_master: str | None = Field(None, description="a cluster, as spark://host:7077; unset, this machine")
     spark_memory: str = Field("2g", description="memory of the local Spark application")

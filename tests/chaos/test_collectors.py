@@ -7,11 +7,12 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
-from kit.collecting import Node, load_balancer, values_in
+from kit.collecting import ONE_SOURCE, Node, values_in, with_sources
 from kit.home import JOBS, Home
 from kit.killed_broker import killed_broker
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle
+from kit.proxies import haproxy
 from kit.sdk_clients import CLIENTS, SendingClient, install_clients, journeys
 from kit.stored_records import stored_records
 from millrace.local.process.ports import stable_port
@@ -27,14 +28,16 @@ def test_killed_collectors_and_broker_lose_and_duplicate_no_event(tmp_path: Path
     (tmp_path / "home").mkdir()
     with killed_broker(tmp_path / "broker") as broker:
         home = Home(tmp_path / "home", broker.bootstrap, f"events-{uuid4().hex}")
-        ports, front = (stable_port(), stable_port()), stable_port()
+        home, ports = with_sources(home, ONE_SOURCE), (stable_port(), stable_port())
         nodes = [Node(home, port, name) for port, name in zip(ports, "ab", strict=True)]
         try:
             for node in nodes:
                 node.start()
-            with load_balancer(tmp_path, front, ports) as address:
+            with haproxy("collector", tmp_path, ports, "/ready") as front:
                 clients = [
-                    SendingClient(name, address, "key", list(journeys(name, EVENTS)), RATE, tmp_path)
+                    SendingClient(
+                        name, f"127.0.0.1:{front}", "key", list(journeys(name, EVENTS)), RATE, tmp_path
+                    )
                     for name in CLIENTS
                 ]
                 for client in clients:

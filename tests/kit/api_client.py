@@ -35,7 +35,10 @@ def api_client(
     """
     hub, terms = Hub(home / "warehouse", Limits()), Terms(heartbeat=heartbeat)
     app = application(
-        hub, terms, 30.0, Site(home, conf or home / "conf", webhook_hosts=frozenset({"127.0.0.1"}))
+        hub,
+        terms,
+        30.0,
+        Site(home, conf or home / "conf", webhook_hosts=frozenset({"127.0.0.1"}), trusts_local=True),
     )
     with ExitStack() as stack:
         for name in _INTERVALS:

@@ -26,6 +26,7 @@ def settings_of(home: Home) -> Settings:
         broker_port=int(home.more["MILLRACE_BROKER_PORT"]),
         broker_security=home.more["MILLRACE_BROKER_SECURITY"],
         events_topic=home.topic,
+        trust_local=True,
         exchange_rates_topic=home.rates_topic,
     )
 

@@ -9,17 +9,17 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from hashlib import sha256
 from typing import Any
 
 from kit.home import ROOT, Home, command
 from kit.polling import eventually
-from kit.programs import required
 from kit.sending import in_topic
 from kit.serving import answers
 
 _UP_SECONDS = 30
-_EXAMPLE = ROOT / "resources" / "haproxy.cfg"
+ONE_SOURCE = f"sources: [{{name: shop, key_sha256: [{sha256(b'key').hexdigest()}]}}]"
+"""A sources.yml with one source, whose write key is `key`."""
 
 
 @dataclass
@@ -84,25 +84,6 @@ def collector(home: Home, port: int, name: str = "main", *more: str) -> Iterator
         yield node
     finally:
         node.kill()
-
-
-@contextmanager
-def load_balancer(folder: Path, port: int, ports: tuple[int, int]) -> Iterator[str]:
-    """Run HAProxy with the configuration of `resources/` in front of two nodes. Yields host:port."""
-    text = _EXAMPLE.read_text()
-    for before, after in (("8788", port), ("8781", ports[0]), ("8782", ports[1])):
-        assert before in text
-        text = text.replace(f":{before}", f":{after}")
-    file = folder / "haproxy.cfg"
-    file.write_text(text)
-    with (folder / "haproxy.log").open("wb") as log:
-        process = subprocess.Popen([required("haproxy"), "-db", "-f", str(file)], stdout=log, stderr=log)
-        try:
-            eventually(lambda: answers(f"http://127.0.0.1:{port}/ready"), _UP_SECONDS, "HAProxy answers")
-            yield f"127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait()
 
 
 def with_sources(home: Home, text: str) -> Home:

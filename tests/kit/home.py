@@ -52,6 +52,7 @@ class Home:
             "MILLRACE_SPARK_JAVA_OPTIONS": JAVA_OPTIONS,
             "MILLRACE_KAFKA_BOOTSTRAP": self.bootstrap,
             "MILLRACE_EVENTS_TOPIC": self.topic,
+            "MILLRACE_TRUST_LOCAL": "true",
             "MILLRACE_EXCHANGE_RATES_TOPIC": self.rates_topic,
             "PYTHONPATH": str(ROOT / "src"),
             "COLUMNS": "250",

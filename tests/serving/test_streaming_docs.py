@@ -26,6 +26,7 @@ from kit.message_fold import MessageFold, in_order
 from kit.network import network
 from kit.polling import eventually
 from kit.programs import required
+from kit.proxies import haproxy
 from kit.sdk_clients import FOLDER, install_clients
 from kit.serving import answers
 from kit.visiting import visitor
@@ -258,20 +259,14 @@ def test_signature_example_accepts_only_genuine_deliveries(server: ApiProcess, h
 
 @pytest.mark.long
 def test_load_balancer_fails_subscriber_over_to_other_node(home: Path, tmp_path: Path) -> None:
-    ports = {number: stable_port() for number in ("8781", "8782", "8788")}
-    text = (ROOT / "resources" / "haproxy-stream.cfg").read_text()
-    for number, port in ports.items():
-        assert f":{number}" in text
-        text = text.replace(f":{number}", f":{port}")
-    (tmp_path / "haproxy.cfg").write_text(text)
-    balanced = f"http://127.0.0.1:{ports['8788']}"
-    fold = MessageFold()
-    one, other = (ApiProcess(home, ports[number]) for number in ("8781", "8782"))
-    with running(required("haproxy"), "-db", "-f", str(tmp_path / "haproxy.cfg"), folder=tmp_path):
+    with_tokens(tmp_path, "local: admin\n", shop="admin")
+    fold, ports = MessageFold(), (stable_port(), stable_port())
+    one, other = (ApiProcess(home, port, place=tmp_path) for port in ports)
+    one.start()
+    with haproxy("api", tmp_path, ports, "/health") as front:
+        balanced = f"http://127.0.0.1:{front}"
         try:
-            one.start()
             other.start()
-            eventually(lambda: answers(f"{balanced}/health"), 20)
             position = None
             for number, (dies, lives) in enumerate(((one, other), (other, one))):
                 if number:
@@ -291,7 +286,8 @@ def test_load_balancer_fails_subscriber_over_to_other_node(home: Path, tmp_path:
 
 def _follow(url: str, position: str | None, fold: MessageFold, expected: list[dict[str, Any]]) -> str:
     """Follow by curl until the fold is as expected. Returns the position."""
-    head = ["-H", f"Last-Event-ID: {position}"] if position else []
+    head = ["-H", f"Authorization: Bearer {token_of('shop')}"]
+    head += ["-H", f"Last-Event-ID: {position}"] if position else []
     waiting: list[dict[str, Any]] = []
     is_first = True
     with running("curl", "-sN", *head, f"{url}/v1/changes?table={TABLE}", folder=ROOT) as process:

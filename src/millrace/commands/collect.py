@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from intake.sources import Acknowledge, load_sources
-from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
 
@@ -33,11 +32,18 @@ def collect(
         bool | None,
         typer.Option("--pull/--no-pull", help="Read the streams of sources. Default: if the node is `main`."),
     ] = None,
+    trust_local: Annotated[
+        bool | None,
+        typer.Option(
+            "--trust-local",
+            help="Let programs on this machine send while no source is declared: for a trial.",
+        ),
+    ] = None,
 ) -> None:
     """Take events by HTTP from Segment's and RudderStack's clients, until Ctrl-C.
 
     An event is acknowledged (status 200) once it is on disk, and forwarded to Kafka from there; while
-    Kafka is away, events wait. While conf/sources.yml has no sources, only this machine may send.
+    Kafka is away, events wait. Senders are declared in conf/sources.yml.
     """
     from bronze.kafka_auth import client_options
     from intake.log.message_log import Budget
@@ -46,9 +52,10 @@ def collect(
     from intake.server import Served, serve
     from lakehouse.tls import Tls
     from millrace.clients.topic import ensure_topic
+    from millrace.local.bind_policy import require_access
     from millrace.local.process.ports import require_free
 
-    settings = load_settings()
+    settings = load_settings(trust_local=trust_local)
     sources = load_sources(settings.conf)
     require_node(node)
     pulls = node == DEFAULT_NODE if pull is None else pull
@@ -56,11 +63,9 @@ def collect(
     unread = [source.name for source in sources.declared if source.pull and pull is None and not pulls]
     if unread:
         typer.echo(f"This node does not read {', '.join(unread)}: start one node with --pull.", err=True)
-    if not sources.declared and address not in ("127.0.0.1", "::1"):
-        raise MillraceError(
-            f"no source is declared, so nobody could send to {address}",
-            "Declare sources in conf/sources.yml: docs/collect.md",
-        )
+    if not sources.declared:
+        problem = f"no source is declared, so nobody could send to {address}"
+        require_access(settings, address, problem, "Declare sources in conf/sources.yml: docs/collect.md")
     require_free(port, "the collector", "Choose another with --port {free}")
     tls = Tls.of(certificate, key, client_ca)
     typer.echo(f"Collector  {'https' if tls else 'http'}://{address}:{port}/v1/batch  Ctrl-C stops it.")
@@ -81,5 +86,6 @@ def collect(
             acknowledge,
             tls,
             pulls,
+            settings.trust_local,
         )
     )

@@ -80,6 +80,7 @@ def _stay(settings: Settings, history: float, rate: float) -> None:
     from millrace.local.status.poll import watch
 
     _make_ready()
+    settings.trust_local = True  # the shop and the live page are for this machine
     if settings.collector_port is None:
         settings.collector_port = _COLLECTOR_PORT if is_free(_COLLECTOR_PORT) else stable_port()
     if settings.api_port is None:

@@ -24,6 +24,10 @@ def serve(
         Path | None, typer.Option("--tls-certificate", help="PEM file of the server's certificate: HTTPS.")
     ] = None,
     key: Annotated[Path | None, typer.Option("--tls-key", help="PEM file of its key.")] = None,
+    trust_local: Annotated[
+        bool | None,
+        typer.Option("--trust-local", help="Let programs on this machine read without a token: for a trial."),
+    ] = None,
 ) -> None:
     """Serve tables and queries as they change, until Ctrl-C, without Spark or Java.
 
@@ -33,6 +37,7 @@ def serve(
     from lakehouse.access.policy import load_policy
     from lakehouse.access.read_log import read_log
     from lakehouse.tls import Tls
+    from millrace.local.bind_policy import require_access
     from millrace.local.process.ports import require_free
     from serving.api.application import Site
     from serving.api.server import Served
@@ -41,14 +46,13 @@ def serve(
     from serving.stream.subscription import Terms
     from serving.webhooks.target import hosts_of
 
-    settings = load_settings()
+    settings = load_settings(trust_local=trust_local)
     if settings.catalog:
         raise MillraceError("the tables are in a catalog", "`millrace serve` reads tables in a folder only")
-    if address not in ("127.0.0.1", "::1") and not load_policy(settings.conf, settings.home).tokens:
-        raise MillraceError(
-            f"no token is declared, so nobody could read at {address}",
-            "`millrace token NAME --role ROLE` makes one: docs/access.md",
-        )
+    if not load_policy(settings.conf, settings.home).tokens:
+        problem = f"no token is declared, so nobody could read at {address}"
+        next_step = "`millrace token NAME --role ROLE` makes one: docs/access.md"
+        require_access(settings, address, problem, next_step)
     require_free(port, "the streaming API", "Choose another with --port {free}")
     tls = Tls.of(certificate, key)
     url = f"{'https' if tls else 'http'}://{address}:{port}"
@@ -56,5 +60,6 @@ def serve(
     typer.echo(f"Live page      {url}/live")
     terms = Terms(budget=int(budget * _MEGABYTE))
     hosts = hosts_of(settings.webhook_hosts)
-    site = Site(settings.home, settings.conf, settings.reporting_currency, hosts, read_log(settings))
+    currency, reads = settings.reporting_currency, read_log(settings)
+    site = Site(settings.home, settings.conf, currency, hosts, reads, settings.trust_local)
     run(Served(address, port, settings.warehouse, Limits(), terms, send_timeout, site, tls))

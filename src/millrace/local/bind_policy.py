@@ -1,4 +1,4 @@
-"""Checks which addresses the dashboard may listen on."""
+"""Checks which addresses servers may listen on."""
 
 import re
 from pathlib import Path
@@ -34,6 +34,24 @@ def require_protection(settings: Settings, folder: Path) -> None:
         "Set up a login in .streamlit/secrets.toml (section [auth]), or set"
         " MILLRACE_DASHBOARD_WITHOUT_LOGIN=true if everyone who can reach it may see all of it",
     )
+
+
+def require_access(settings: Settings, address: str, problem: str, next_step: str) -> None:
+    """Refuse to serve HTTP while nobody is declared, except to trusted programs on this machine.
+
+    Args:
+        settings: say whether programs on this machine are trusted.
+        address: IP address to listen on.
+        problem: what is not declared, so that nobody has access.
+        next_step: how to declare it.
+
+    Raises:
+        MillraceError: if every request would be refused.
+    """
+    if not (settings.trust_local and is_loopback(address)):
+        raise MillraceError(
+            problem, f"{next_step}. For a trial on a machine of your own: --trust-local on 127.0.0.1"
+        )
 
 
 def host_of(address: str) -> str:

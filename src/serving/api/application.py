@@ -28,6 +28,7 @@ class Site:
         currency: reporting currency (ISO 4217) of the live page.
         webhook_hosts: hosts to which webhooks may be sent, in addition to this machine.
         reads: records what readers have seen; None: nothing is recorded.
+        trusts_local: whether programs on this machine may read without a token.
     """
 
     home: Path
@@ -35,6 +36,7 @@ class Site:
     currency: str = "EUR"
     webhook_hosts: frozenset[str] = frozenset()
     reads: Reads | None = None
+    trusts_local: bool = False
 
 
 def application(hub: Hub, terms: Terms, send_timeout: float, site: Site) -> Starlette:
@@ -47,7 +49,7 @@ def application(hub: Hub, terms: Terms, send_timeout: float, site: Site) -> Star
         site: other settings of the application.
     """
     policy, sessions = PolicyFile(site.conf, site.home).current, Sessions(MaskKey(site.home).secret)
-    readers = Readers(policy, sessions)
+    readers = Readers(policy, sessions, trusts_local=site.trusts_local)
     webhooks = Webhooks(hub, readers, terms, site.home, site.webhook_hosts)
     api = StreamingApi(hub, readers, sessions, terms, send_timeout, site.reads)
     app = api.app(more=[live_route(site.currency), *webhooks.routes])

@@ -48,11 +48,15 @@ class Readers:
     Args:
         policy: returns the current roles and tokens.
         sessions: sessions of browsers.
+        trusts_local: whether programs on this machine may read without a token.
     """
 
-    def __init__(self, policy: Callable[[], Policy], sessions: Sessions) -> None:
+    def __init__(
+        self, policy: Callable[[], Policy], sessions: Sessions, *, trusts_local: bool = False
+    ) -> None:
         self._policy = policy
         self._sessions = sessions
+        self._trusts_local = trusts_local
 
     def find(self, connection: HTTPConnection) -> Reader:
         """The reader who sends a request.
@@ -67,7 +71,7 @@ class Readers:
         if (cookie := connection.cookies.get(COOKIE)) is not None:
             name = self._sessions.name_in(cookie)  # checked once: a stream outlives its cookie
             return self._reader(lambda: self._by_name(name))
-        if not is_from_here(connection):
+        if not self._trusts_local or not is_from_here(connection):
             raise UnknownReaderError("no token was sent", "Send one as `Authorization: Bearer TOKEN`")
         return self._reader(self._by_machine)
 
@@ -110,7 +114,9 @@ class Readers:
         return None
 
     def _by_machine(self) -> tuple[str, Role] | None:
-        """Name and role of readers on this machine, who see everything while nothing is declared."""
+        """Name and role of trusted readers on this machine, who see all while nothing is declared."""
+        if not self._trusts_local:
+            return None
         policy = self._policy()
         role = policy.role(ADMIN) if policy.is_empty else policy.local_role
         return None if role is None else (_LOCAL_NAME, role)

@@ -43,7 +43,10 @@ def test_external_address_needs_an_access_token(
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
-def test_loopback_address_needs_no_access_token(tmp_path: Path, served: list[object], address: str) -> None:
-    write_policy(tmp_path, "")
-    serve("--address", address)
+def test_loopback_address_needs_a_token_or_trust(tmp_path: Path, served: list[object], address: str) -> None:
+    write_policy(tmp_path, "local: admin\n")
+    with pytest.raises(MillraceError, match="no token is declared"):
+        serve("--address", address)
+    assert served == []
+    serve("--address", address, "--trust-local")
     assert len(served) == 1

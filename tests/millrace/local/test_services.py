@@ -35,7 +35,7 @@ def test_dashboard_service_becomes_ready(home):
 def test_collector_with_port_is_a_service_and_accepts_events_without_kafka(home):
     port = free_port()
     assert "collector" not in {service.name for service in Plan().services(load_settings(home=home))}
-    settings = load_settings(home=home, collector_port=port, broker_port=free_port())
+    settings = load_settings(home=home, collector_port=port, broker_port=free_port(), trust_local=True)
     service = next(each for each in Plan().services(settings) if each.name == "collector")
     service.check()
     child = Child(service.prepare())
@@ -53,7 +53,7 @@ def test_collector_with_port_is_a_service_and_accepts_events_without_kafka(home)
 def test_streaming_api_with_port_is_a_service_and_serves_live_page(home):
     port = free_port()
     assert "api" not in {service.name for service in Plan().services(load_settings(home=home))}
-    settings = load_settings(home=home, api_port=port, broker_port=free_port())
+    settings = load_settings(home=home, api_port=port, broker_port=free_port(), trust_local=True)
     assert Plan().environment(settings)["api"] == f"http://127.0.0.1:{port}"
     service = next(each for each in Plan().services(settings) if each.name == "api")
     service.check()

@@ -31,17 +31,26 @@ def connection(address: str = "127.0.0.1", **headers: str) -> HTTPConnection:
     return HTTPConnection({"type": "http", "headers": raw, "client": (address, 5000), "path": "/"})
 
 
-def readers(folder: Path, text: str) -> Readers:
+def readers(folder: Path, text: str, *, trusts_local: bool = True) -> Readers:
     found = policy(folder, text)
-    return Readers(lambda: found, Sessions(b"k" * 32))
+    return Readers(lambda: found, Sessions(b"k" * 32), trusts_local=trusts_local)
 
 
 @pytest.mark.parametrize("text", [EMPTY_POLICY, LOCAL_ADMIN_POLICY, f"{ROLES}"])
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.9.1", "::1"])
 @pytest.mark.parametrize("host", [LOCAL_HOST, "localhost:8789", "[::1]:8789", "127.0.0.1"])
-def test_localhost_reads_as_admin_without_token(tmp_path: Path, text: str, address: str, host: str) -> None:
+def test_trusted_localhost_reads_as_admin_without_token(
+    tmp_path: Path, text: str, address: str, host: str
+) -> None:
     found = readers(tmp_path, text).find(connection(address, host=host))
     assert (found.role.name, found.is_local) == ("admin", True)
+
+
+@pytest.mark.parametrize("text", [EMPTY_POLICY, LOCAL_ADMIN_POLICY])
+def test_localhost_is_not_trusted_by_default(tmp_path: Path, text: str) -> None:
+    found = policy(tmp_path, text)
+    with pytest.raises(UnknownReaderError):
+        Readers(lambda: found, Sessions(b"k" * 32)).find(connection())
 
 
 @pytest.mark.parametrize("text", [EMPTY_POLICY, LOCAL_ADMIN_POLICY])

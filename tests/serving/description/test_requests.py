@@ -30,7 +30,7 @@ def api_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     home: Path = tmp_path_factory.mktemp("home")
     append_rows(home, "gold.funnel", [{"day": date(2026, 1, 1), "step": "visit", "visitors": 1}])
     hub = Hub(home / "warehouse", Limits())
-    app = application(hub, Terms(), 30.0, Site(home, home / "conf"))
+    app = application(hub, Terms(), 30.0, Site(home, home / "conf", trusts_local=True))
     yield schemathesis.openapi.from_asgi("/openapi.json", from_this_machine(app))
     hub.stop()
 
