@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from datetime import datetime, timezone
 from functools import partial
 from http import HTTPStatus
 from uuid import uuid4
@@ -18,20 +17,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from intake.admission import Decision
-from intake.bodies import BodyMemory, TooLargeError, basic_user, read_body
+from intake.bodies import Lease, read_body
 from intake.browser.routes import browser_routes
 from intake.delivery import Delivery
 from intake.forwarder import Forwarder
 from intake.log.message_log import MessageLog, OverloadedError, UnavailableError
 from intake.promises import Leases, read_promise
-from intake.segment_requests import KINDS, BadRequestError, Message, Request, read_pixel, read_request
-from intake.sources import LOCAL, Semantics, Source, Sources
-from lakehouse.loopback import is_this_machine
-
-_BODY_MEMORY = 128 << 20
-"""Bytes of bodies that are read at the same time."""
-_MOST_MESSAGE = 1_000_000
-"""Bytes of one message: what a topic takes by default."""
+from intake.request_reader import ReadBody, Received, RequestReader, UnknownSourceError
+from intake.segment_requests import KINDS, BadRequestError, TooLargeError, read_pixel
+from intake.sources import LOCAL, Sources
+from lakehouse.http.body_rate import SlowBodyError
 
 RECEIPT = "Millrace-Receipt"
 """The header of an answer that names its request, for `millrace receipt`."""
@@ -75,7 +70,7 @@ class Collector:
         self._delivery = delivery
         self._sources = sources
         self._trusts_local = trusts_local
-        self._memory = BodyMemory(_BODY_MEMORY)
+        self._reader = RequestReader(sources, trusts_local=trusts_local)
         self._leases = Leases(log, lambda name: (sources().named(name) or LOCAL).lease, time.monotonic)
 
     def app(
@@ -107,13 +102,7 @@ class Collector:
         kind = request.path_params["kind"]
         if kind not in KINDS:
             return _refusal(404, f"there is no /v1/{kind}")
-
-        async def read() -> Request:
-            most = self._largest_body(request)
-            with self._memory.hold(request, most):
-                return read_request(kind, await read_body(request, most))
-
-        return await self._answer(request, read)
+        return await self._answer(self._take(request, kind, partial(read_body, request)))
 
     async def pixel(self, request: HttpRequest) -> Response:
         """Take the event in an image's URL. Answers with the image once the event is durable."""
@@ -121,10 +110,11 @@ class Collector:
         if KINDS.get(kind) is None:
             return _refusal(404, f"there is no pixel {kind}")
 
-        async def read() -> Request:
-            return read_pixel(kind, request.query_params.get("data", ""))
+        async def read(most: int, lease: Lease) -> bytes:
+            del most, lease  # a URL has 64 kB at most
+            return read_pixel(request.query_params.get("data", ""))
 
-        answer = await self._answer(request, read)
+        answer = await self._answer(self._take(request, kind, read))
         if answer.status_code != HTTPStatus.OK:
             return answer
         headers = {**_CORS, RECEIPT: answer.headers[RECEIPT], "Cache-Control": "no-store"}
@@ -132,30 +122,39 @@ class Collector:
 
     async def promise(self, request: HttpRequest) -> Response:
         """Take a promise without events, from the header. Answers 200 once it is durable."""
+        if request.headers.get(PROMISE) is None:
+            return _refusal(400, f"the header {PROMISE} is missing")
 
-        async def read() -> Request:
-            if request.headers.get(PROMISE) is None:
-                raise BadRequestError(f"the header {PROMISE} is missing")
-            return Request([], {}, None, None, 0)
-
-        return await self._answer(request, read)
-
-    async def _answer(self, request: HttpRequest, read: Callable[[], Awaitable[Request]]) -> Response:
-        received_at = datetime.now(timezone.utc)
-        try:
-            found = await read()
-            promise = read_promise(request.headers.get(PROMISE))
-            source = self._source(request, found.write_key)
-            if source is None:
-                return _refusal(401, "the write key is not known, or not from here")
-            receipt = uuid4().hex
-            messages = _messages(found, source, received_at, receipt)
-            decision = await self._delivery.deliver(
-                source, receipt, messages, promise, has_reserve=self._sources().has_protected
+        async def take() -> Response:
+            return await self._deliver(
+                request, Received(self._reader.require_sender(request), uuid4().hex, [])
             )
-            self._leases.note(source, promise)
+
+        return await self._answer(take())
+
+    async def _take(self, request: HttpRequest, kind: str, read: ReadBody) -> Response:
+        return await self._deliver(request, await self._reader.read(request, kind, read))
+
+    async def _deliver(self, request: HttpRequest, received: Received) -> Response:
+        source, receipt, messages = received
+        promise = read_promise(request.headers.get(PROMISE))
+        decision = await self._delivery.deliver(
+            source, receipt, messages, promise, has_reserve=self._sources().has_protected
+        )
+        self._leases.note(source, promise)
+        content = {"success": True} | ({"shed": len(messages)} if decision is Decision.SHED else {})
+        named = {RECEIPT: receipt} if messages else {}  # a request without events has no receipt
+        return JSONResponse(content, headers={**_CORS, **named})
+
+    async def _answer(self, taking: Awaitable[Response]) -> Response:
+        try:
+            return await taking
         except BadRequestError as error:
             return _refusal(400, str(error))
+        except UnknownSourceError:
+            return _refusal(401, "the write key is not known, or not from here")
+        except SlowBodyError:
+            return _refusal(408, "the body came too slowly")
         except TooLargeError as error:
             return _refusal(413, str(error))
         except ClientDisconnect:
@@ -164,22 +163,6 @@ class Collector:
             return _refusal(429, "too much is waiting, try again", {"Retry-After": _RETRY_SECONDS})
         except UnavailableError:
             return _refusal(503, "events cannot be stored now, try again", {"Retry-After": _RETRY_SECONDS})
-        content = {"success": True} | ({"shed": len(messages)} if decision is Decision.SHED else {})
-        named = {RECEIPT: receipt} if messages else {}  # a request without events has no receipt
-        return JSONResponse(content, headers={**_CORS, **named})
-
-    def _source(self, request: HttpRequest, in_body: str | None) -> Source | None:
-        address = request.client.host if request.client else None
-        is_local = self._trusts_local and is_this_machine(address, request.headers)
-        key = basic_user(request) or in_body or request.query_params.get("writeKey")
-        return self._sources().find(key, is_local, request.headers.get("origin"))
-
-    def _largest_body(self, request: HttpRequest) -> int:
-        """Maximum bytes of a body: the source's limit if the headers identify it, else the largest limit."""
-        sources = self._sources()
-        if (source := self._source(request, None)) is not None:
-            return source.largest_body
-        return max((source.largest_body for source in sources.declared), default=LOCAL.largest_body)
 
     async def preflight(self, request: HttpRequest) -> Response:
         """Let browsers send from any origin; the origins of the write key are checked with the events."""
@@ -193,12 +176,14 @@ class Collector:
         return JSONResponse({"integrations": {"Segment.io": here}, "plan": {}}, headers=_CORS)
 
     async def health(self, request: HttpRequest) -> Response:
-        """Health check: how much waits, and the counts of each source since the log was created."""
-        del request
+        """Health check. With a write key also how much waits, and the counts of each source."""
+        if self._reader.sender(request) is None:
+            return JSONResponse({"status": "ok"})
         totals = self._log.totals
         accounts = await asyncio.to_thread(self._log.counts)
         return JSONResponse(
             {
+                "status": "ok",
                 "waiting": totals.waiting,
                 "waiting_bytes": totals.size,
                 "shed": totals.shed,
@@ -228,16 +213,6 @@ class Collector:
         while True:
             self._leases.end_expired()
             await asyncio.sleep(_LEASE_SECONDS)
-
-
-def _messages(found: Request, source: Source, received_at: datetime, receipt: str) -> list[Message]:
-    salt = receipt if source.delivery is Semantics.AT_LEAST_ONCE else ""
-    messages = found.messages(received_at, salt)
-    if any(len(message.value) > _MOST_MESSAGE for message in messages):
-        raise TooLargeError(f"an event is larger than {_MOST_MESSAGE:,} bytes")
-    if found.size > source.largest_body:
-        raise TooLargeError(f"the body is larger than {source.largest_body:,} bytes")
-    return messages
 
 
 def _refusal(status: int, why: str, headers: dict[str, str] | None = None) -> Response:

@@ -9,18 +9,14 @@ from contextlib import contextmanager
 from starlette.requests import Request
 
 from intake.log.message_log import OverloadedError
-from intake.segment_requests import BadRequestError
-
-
-class TooLargeError(Exception):
-    """A body, or an event in it, exceeds the size limit."""
+from intake.segment_requests import BadRequestError, TooLargeError
 
 
 class BodyMemory:
-    """Bounds the memory of bodies that are being read.
+    """Bounds the memory of requests that are being read.
 
     Args:
-        budget: bytes for all bodies together.
+        budget: bytes of all requests together.
     """
 
     def __init__(self, budget: int) -> None:
@@ -28,55 +24,78 @@ class BodyMemory:
         self._used = 0
 
     @contextmanager
-    def hold(self, request: Request, most: int) -> Iterator[None]:
-        """Reserve memory for a body while the block runs.
+    def lease(self) -> Iterator["Lease"]:
+        """Memory of one request, freed at the end of the block."""
+        lease = Lease(self)
+        try:
+            yield lease
+        finally:
+            self._used -= lease.size
 
-        Args:
-            request: reserves its Content-Length; without that header, `most`.
-            most: maximum bytes of the body.
+    def take(self, size: int) -> None:
+        """Reserve bytes.
 
         Raises:
             OverloadedError: if the budget is used up.
-            TooLargeError: if Content-Length exceeds the maximum.
         """
-        length = request.headers.get("content-length", "")
-        size = int(length) if length.isascii() and length.isdigit() else most
-        if size > most:
-            raise TooLargeError(f"the body is larger than {most:,} bytes")
         if self._used + size > self._budget:
             raise OverloadedError
         self._used += size
-        try:
-            yield
-        finally:
-            self._used -= size
 
 
-async def read_body(request: Request, most: int) -> bytes:
+class Lease:
+    """The memory that a request has reserved.
+
+    Args:
+        memory: what it is reserved of.
+    """
+
+    def __init__(self, memory: BodyMemory) -> None:
+        self._memory = memory
+        self.size = 0
+
+    def take(self, size: int) -> None:
+        """Reserve more bytes, once they are there.
+
+        Raises:
+            OverloadedError: if the budget is used up.
+        """
+        self._memory.take(size)
+        self.size += size
+
+
+async def read_body(request: Request, most: int, lease: Lease) -> bytes:
     """The decompressed body. Reading stops as soon as it is too large.
 
     Args:
         request: a request whose body has not been read.
         most: maximum bytes, before and after decompression.
+        lease: reserves memory as parts of the body come.
 
     Raises:
         TooLargeError: if the body is larger.
         BadRequestError: if the body does not match its Content-Encoding.
+        OverloadedError: if there is no memory for it.
+        SlowBodyError: if it arrives too slowly.
         ClientDisconnect: if the client disconnects before the end of the body.
     """
-    parts, size = [], 0
+    length = request.headers.get("content-length", "")
+    if length.isascii() and length.isdigit() and int(length) > most:
+        raise TooLargeError(f"the body is larger than {most:,} bytes")
+    body = bytearray()
     async for part in request.stream():
-        size += len(part)
-        if size > most:
+        if len(body) + len(part) > most:
             raise TooLargeError(f"the body is larger than {most:,} bytes")
-        parts.append(part)
-    body = b"".join(parts)
+        lease.take(len(part))
+        body += part
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding in ("", "identity"):
-        return body
+        return bytes(body)
     if encoding != "gzip":
         raise BadRequestError("Content-Encoding is neither gzip nor identity")
-    return _unzipped(body, most)
+    plain = _unzipped(bytes(body), most)
+    lease.take(len(plain))
+    return plain
 
 
 def basic_user(request: Request) -> str | None:

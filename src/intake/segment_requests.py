@@ -5,14 +5,14 @@ Paths and fields follow Segment's documentation of its HTTP API.
 
 import base64
 import binascii
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 from lakehouse.timestamps import rfc3339
 
@@ -28,7 +28,33 @@ KINDS: Mapping[str, str | None] = {
 _STAMPED = frozenset(("sentAt", "receivedAt"))
 """Fields that differ when a client sends the same message again."""
 
+MOST_MESSAGE = 1_000_000
+"""Bytes of one message: what a topic takes by default."""
+MOST_MESSAGES = 10_000
+"""Messages of a batch."""
+_FEW_OBJECTS, _BYTES_OF_OBJECT = 1_000, 8
+"""A body has at most so many objects, and one more for so many bytes: decoding costs memory by object."""
+_NUMERIC = b"-0123456789"
+
+
+_MISSING = Raw(b"")
+
+
+class _Batch(Struct):
+    """The fields of a batch that count, empty if missing; others are skipped and take no memory."""
+
+    batch: Raw = _MISSING
+    sentAt: Raw = _MISSING  # noqa: N815
+    context: Raw = _MISSING
+
+
+class _Keyed(Struct):
+    writeKey: Raw = _MISSING  # noqa: N815
+
+
 _decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_batch = msgspec.json.Decoder(_Batch).decode
+_decode_keyed = msgspec.json.Decoder(_Keyed).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
 _decode_text = msgspec.json.Decoder(str | None).decode
 _encode = msgspec.json.Encoder().encode
@@ -36,6 +62,10 @@ _encode = msgspec.json.Encoder().encode
 
 class BadRequestError(Exception):
     """A request that the API does not accept; the message says why."""
+
+
+class TooLargeError(Exception):
+    """A body, or an event in it, exceeds a limit; the message names it."""
 
 
 class Message(NamedTuple):
@@ -50,20 +80,24 @@ class Request:
     """A decoded request body.
 
     Args:
-        parts: its messages as received.
+        parts: its messages as received, not decoded.
         shared: fields of a batch that apply to each of its messages.
         type: type of the only message, from the path; None for a batch.
-        write_key: the write key in the body; None without one.
-        size: bytes of the body.
     """
 
-    parts: list[dict[str, Raw]]
-    shared: dict[str, Raw]
-    type: str | None
-    write_key: str | None
-    size: int
+    parts: Sequence[Raw] = ()
+    shared: Mapping[str, Raw] = field(default_factory=dict)
+    type: str | None = None
 
-    def messages(self, received_at: datetime, salt: str = "") -> list[Message]:
+    @property
+    def size(self) -> int:
+        """Bytes of its messages with the shared fields, approximately."""
+        shared = sum(map(_length, self.shared.values()))
+        return sum(map(_length, self.parts)) + len(self.parts) * shared
+
+    def messages(
+        self, received_at: datetime, salt: str = "", reserved: tuple[str, ...] = ()
+    ) -> list[Message]:
         """The messages as Kafka records.
 
         Sets `receivedAt` and, if the client left them out, `type`, `messageId`, `originalTimestamp` (from
@@ -74,17 +108,40 @@ class Request:
             received_at: arrival time of the request.
             salt: part of generated ids. Without a salt, a message without id that is sent again gets the
                 same id; with a different salt for each request, it gets another id.
+            reserved: beginnings of ids that the sender may not use.
+
+        Raises:
+            BadRequestError: if a message is no JSON object, or its id is reserved.
+            TooLargeError: if a message is too large.
         """
+        shared = sum(map(_length, self.shared.values()))
+        if any(_length(part) + shared > MOST_MESSAGE for part in self.parts):
+            raise TooLargeError(f"an event is larger than {MOST_MESSAGE:,} bytes")
         stamp = Raw(_encode(rfc3339(received_at, "milliseconds")))
-        digest = _digest(self.parts) + salt
-        return [
-            _message(self.shared | part, self.type, stamp, f"{digest}{number}")
-            for number, part in enumerate(self.parts)
-        ]
+        digest: str | None = None
+        found = []
+        for number, part in enumerate(self.parts):
+            message = {**self.shared, **_object(part, "a message")}
+            uid = _identity(message.get("messageId"))
+            if uid is None:
+                digest = _digest(self.parts) + salt if digest is None else digest
+                message["messageId"] = Raw(_encode(sha256(f"{digest}{number}".encode()).hexdigest()[:32]))
+            elif uid.startswith(reserved):
+                raise BadRequestError(f"messageId {uid[:100]} is one of another source")
+            found.append(_message(message, self.type, stamp))
+        return found
+
+
+def read_write_key(body: bytes) -> str | None:
+    """The write key in a body; None if there is none."""
+    try:
+        return _text(_decode_keyed(body).writeKey)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None
 
 
 def read_request(kind: str, body: bytes) -> Request:
-    """Decode a request's body.
+    """Decode a request's body. Its messages are decoded later, one at a time.
 
     Args:
         kind: a key of `KINDS`.
@@ -92,52 +149,63 @@ def read_request(kind: str, body: bytes) -> Request:
 
     Raises:
         BadRequestError: if the body does not have the form that the path requires.
+        TooLargeError: if it has more objects or messages than the limits.
     """
-    whole = _object(body, "the body")
     one = KINDS[kind]
     if one is not None:
-        parts = [whole]
-    else:
-        parts = [_object(part, "a message of the batch") for part in _list(whole.get("batch"))]
+        return Request((Raw(body),), type=one)
+    if body.count(b"{") > _FEW_OBJECTS + len(body) // _BYTES_OF_OBJECT:
+        raise TooLargeError("the body has too many objects for its size")
+    try:
+        whole = _decode_batch(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        raise BadRequestError("the body is no JSON object") from None
+    parts = _list(whole.batch)
     if not parts:
         raise BadRequestError("the batch is empty")
-    shared: dict[str, Raw] = {
-        name: whole[name] for name in ("sentAt", "context") if one is None and name in whole
-    }
-    return Request(parts, shared, one, _text(whole.get("writeKey")), len(body))
+    if len(parts) > MOST_MESSAGES:
+        raise TooLargeError(f"the batch has more than {MOST_MESSAGES:,} messages")
+    shared = {"sentAt": whole.sentAt, "context": whole.context}
+    return Request(parts, {name: value for name, value in shared.items() if _length(value)})
 
 
-def read_pixel(kind: str, data: str) -> Request:
-    """Decode the message of a pixel: base64 of the JSON that `read_request` takes as body.
+def read_pixel(data: str) -> bytes:
+    """The body in a pixel's URL: base64 of JSON.
 
     Raises:
-        BadRequestError: if it can't be decoded.
+        BadRequestError: if it is not base64.
     """
     try:
-        body = base64.b64decode(data.encode() + b"=" * (-len(data) % 4), altchars=b"-_", validate=True)
+        return base64.b64decode(data.encode() + b"=" * (-len(data) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise BadRequestError("data is not base64") from None
-    return read_request(kind, body)
 
 
-def _message(fields: dict[str, Raw], type_: str | None, received_at: Raw, otherwise: str) -> Message:
-    message = dict(fields)
+def _message(message: dict[str, Raw], type_: str | None, received_at: Raw) -> Message:
     message.pop("writeKey", None)
     if type_ is not None and "type" not in message:
         message["type"] = Raw(_encode(type_))
     if "originalTimestamp" not in message and "timestamp" in message:
         message["originalTimestamp"] = message["timestamp"]
-    if not _text(message.get("messageId")):
-        message["messageId"] = Raw(_encode(sha256(otherwise.encode()).hexdigest()[:32]))
     message["receivedAt"] = received_at
-    visitor = _text(message.get("anonymousId")) or _text(message.get("userId"))
+    visitor = _identity(message.get("anonymousId")) or _identity(message.get("userId"))
     return Message(visitor.encode() if visitor else None, _encode(message))
 
 
-def _digest(parts: list[dict[str, Raw]]) -> str:
+def _digest(parts: Sequence[Raw]) -> str:
     """A digest of the messages without `_STAMPED`, so equal when they are sent again."""
-    kept = [{name: part[name] for name in sorted(part.keys() - _STAMPED)} for part in parts]
-    return sha256(_encode(kept)).hexdigest()
+    digest, separator = sha256(b"["), b""
+    for part in parts:
+        fields = _object(part, "a message")
+        kept = {name: fields[name] for name in sorted(fields.keys() - _STAMPED)}
+        digest.update(separator + _encode(kept))
+        separator = b","
+    digest.update(b"]")
+    return digest.hexdigest()
+
+
+def _length(raw: Raw) -> int:
+    return len(memoryview(raw))
 
 
 def _object(raw: bytes | Raw, what: str) -> dict[str, Raw]:
@@ -147,13 +215,21 @@ def _object(raw: bytes | Raw, what: str) -> dict[str, Raw]:
         raise BadRequestError(f"{what} is no JSON object") from None
 
 
-def _list(raw: Raw | None) -> list[Raw]:
-    if raw is None:
+def _list(raw: Raw) -> list[Raw]:
+    if not _length(raw):
         raise BadRequestError("the body has no batch")
     try:
         return _decode_list(raw)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         raise BadRequestError("batch is no list") from None
+
+
+def _identity(raw: Raw | None) -> str | None:
+    """An id as text: that of a string, or the digits of a number; None for others."""
+    if raw is None:
+        return None
+    text = bytes(raw).strip()
+    return text.decode() if text[0] in _NUMERIC else _text(raw)
 
 
 def _text(raw: Raw | None) -> str | None:

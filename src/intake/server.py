@@ -21,11 +21,11 @@ from intake.pull.puller import Puller
 from intake.sources import Acknowledge
 from intake.sources_file import SourcesFile
 from intake.webhooks.routes import Webhooks
-from lakehouse.tls import Tls
+from lakehouse.http.body_rate import BodyRate
+from lakehouse.http.connections import MOST_CONNECTIONS, LimitedProtocol
+from lakehouse.http.tls import Tls
 
 _DRAIN_SECONDS = 4.0
-_CONNECTIONS = 4096
-"""Maximum number of connections; further ones are answered with 503."""
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,14 @@ def serve(served: Served) -> None:
     pulling = [Puller(log, sources.current).run] if served.pulls else []
     collector = Collector(log, forwarder, delivery, sources.current, trusts_local=served.trusts_local)
     config = uvicorn.Config(
-        collector.app(webhooks, pulling),
+        BodyRate(collector.app(webhooks, pulling)),
         host=served.address,
         port=served.port,
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=_CONNECTIONS,
+        limit_concurrency=MOST_CONNECTIONS,
+        http=LimitedProtocol,
         timeout_graceful_shutdown=2,
         **(served.tls.options() if served.tls else {}),
     )

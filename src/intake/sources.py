@@ -158,6 +158,11 @@ class Sources:
         )
 
     @property
+    def signed_prefixes(self) -> tuple[str, ...]:
+        """The beginnings of the UIDs of webhooks and streams, which senders with a write key may not use."""
+        return tuple(f"{source.name}:" for source in self.declared if not source.key_sha256)
+
+    @property
     def has_protected(self) -> bool:
         """Whether any source is protected."""
         return any(source.protected for source in self.declared)

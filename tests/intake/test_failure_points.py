@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 from intake.log.place import log_file
-from kit.collecting import Node, health, values_in, with_sources
+from kit.collecting import Node, accounts_of, values_in, with_sources
 from kit.cut_connections import Cut, cutting_proxy
 from kit.home import JOBS, ROOT, Home, command
 from kit.polling import eventually
@@ -190,8 +190,7 @@ def break_log_to_kafka(world: World, point: str) -> list[Sender]:
         threads = [client.start(point) for client in clients]
         for thread in threads[:3]:
             thread.join(30)
-        lost = {"lost": REQUESTS * EVENTS}
-        eventually(lambda: lost.items() <= health(away.port)["sources"]["s0"].items(), 30)
+        eventually(lambda: accounts_of(away.home, away.name)["s0"].lost == REQUESTS * EVENTS, 30)
     finally:
         away.kill()
     finish(world, point, threads)

@@ -18,7 +18,7 @@ from intake.log.place import log_file
 from intake.pull.puller import Backoff, Puller
 from intake.segment_requests import Message
 from intake.sources import Sources, load_sources
-from kit.collecting import collector, health, values_in, with_sources
+from kit.collecting import accounts_of, collector, values_in, with_sources
 from kit.home import Home
 from kit.parser import parse
 from kit.polling import eventually
@@ -292,9 +292,9 @@ def test_invalid_pull_entry_is_rejected(folder: Path, entry: str) -> None:
     assert "pass" not in str(error.value)
 
 
-def received(port: int) -> int:
-    accounts = health(port)["sources"]
-    return int(accounts["feed"]["received"]) if "feed" in accounts else 0
+def received(home: Home, node: str) -> int:
+    accounts = accounts_of(home, node)
+    return accounts["feed"].received if "feed" in accounts else 0
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_only_node_with_pull_enabled_connects_to_the_stream(new_home: Callable[.
             main.wait_until_ready()
             assert stream.resumed == []
         with collector(home, ports[0], "other", "--pull") as other:
-            eventually(lambda: received(ports[0]) == 3, 30)
+            eventually(lambda: received(home, "other") == 3, 30)
             other.wait_until_forwarded()
     assert len(values_in(home)) == 3
 

@@ -11,7 +11,7 @@ from intake.log.place import log_file
 from intake.segment_requests import Message
 from kit.certificates import new_certificates
 from lakehouse.errors import MillraceError
-from lakehouse.tls import Tls
+from lakehouse.http.tls import Tls
 from millrace.cli import app, register_commands
 
 

@@ -2,13 +2,21 @@
 
 import base64
 import json
+import tracemalloc
 from datetime import datetime, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intake.segment_requests import KINDS, BadRequestError, read_pixel, read_request
+from intake.segment_requests import (
+    KINDS,
+    BadRequestError,
+    TooLargeError,
+    read_pixel,
+    read_request,
+    read_write_key,
+)
 
 NOW = datetime(2026, 11, 2, 10, 0, 0, 123_000, tzinfo=timezone.utc)
 BATCH = {
@@ -87,7 +95,7 @@ def test_pixel_decodes_base64_message() -> None:
     body = {"anonymousId": "a", "event": "Opened"}
     for data in (base64.b64encode, base64.urlsafe_b64encode):
         text = data(json.dumps(body).encode()).decode().rstrip("=")
-        (message,) = read_pixel("track", text).messages(NOW)
+        (message,) = read_request("track", read_pixel(text)).messages(NOW)
         assert json.loads(message.value)["event"] == "Opened"
 
 
@@ -108,16 +116,64 @@ def test_pixel_decodes_base64_message() -> None:
 )
 def test_malformed_request_is_rejected(kind: str, body: bytes) -> None:
     with pytest.raises(BadRequestError):
-        read_request(kind, body)
+        read_request(kind, body).messages(NOW)
+
+
+def test_numeric_ids_are_kept_as_they_are() -> None:
+    (message,) = read_request("track", b'{"messageId": 17, "anonymousId": -2.50}').messages(NOW)
+    assert json.loads(message.value)["messageId"] == 17
+    assert message.key == b"-2.50"
+
+
+def test_id_that_begins_like_those_of_a_webhook_is_rejected() -> None:
+    body = {"batch": [{"userId": "u", "messageId": each} for each in ("tickets", "ticket:1", "a:tickets:1")]}
+    request = read_request("batch", json.dumps(body).encode())
+    assert len(request.messages(NOW, reserved=("tickets:",))) == 3
+    taken = read_request("track", b'{"messageId": "tickets:1002", "userId": "u"}')
+    with pytest.raises(BadRequestError, match="tickets:1002"):
+        taken.messages(NOW, reserved=("tickets:", "other:"))
+
+
+def test_write_key_is_found_without_decoding_messages() -> None:
+    assert read_write_key(b'{"batch": [{"a": {"b": 1}}], "writeKey": "k"}') == "k"
+    assert read_write_key(b'{"writeKey": ""}') is None
+    for body in (b"", b"[]", b'{"writeKey": 7}', b'{"batch": [}', b"\xff"):
+        assert read_write_key(body) is None
+
+
+def test_size_counts_the_context_of_a_batch_for_each_message() -> None:
+    context = {"x": "y" * 1000}
+    request = read_request(
+        "batch", json.dumps({"batch": [{"event": "Opened"}] * 5000, "context": context}).encode()
+    )
+    made = sum(len(message.value) for message in request.messages(NOW))
+    assert 5_000_000 < request.size < made < request.size + 5000 * 150
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (b'{"batch": [' + b"{}," * 1_000_000 + b"{}]}", "too many objects"),
+        (b'{"batch": [' + b'{"a":"bcdefghi"},' * 10_000 + b"{}]}", "more than 10,000 messages"),
+        (b'{"batch": [{"a": "' + b"b" * 1_000_000 + b'"}]}', "an event is larger"),
+        (b'{"batch": [{}], "context": {"a": "' + b"b" * 1_000_000 + b'"}}', "an event is larger"),
+    ],
+)
+def test_body_beyond_a_limit_is_refused_before_its_messages_are_decoded(body: bytes, problem: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(TooLargeError, match=problem):
+        read_request("batch", body).messages(NOW)
+    assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    tracemalloc.stop()
 
 
 @given(kind=st.sampled_from(sorted(KINDS)), body=st.binary(max_size=300))
 def test_arbitrary_bytes_are_parsed_or_rejected(kind: str, body: bytes) -> None:
     try:
-        found = read_request(kind, body)
+        found = read_request(kind, body).messages(NOW)
     except BadRequestError:
         return
-    assert all(json.loads(message.value)["receivedAt"] for message in found.messages(NOW))
+    assert all(json.loads(message.value)["receivedAt"] for message in found)
 
 
 _VALUES = st.recursive(

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from intake.log.accounts import Account, read_accounts
+from intake.log.place import log_files
 from kit.home import ROOT, Home, command
 from kit.polling import eventually
 from kit.sending import in_topic
@@ -72,7 +74,11 @@ class Node:
 
     def wait_until_forwarded(self, seconds: float = 60) -> None:
         """Wait until its log has no pending messages."""
-        eventually(lambda: health(self.port)["waiting"] == 0, seconds, "all is in Kafka")
+        eventually(
+            lambda: all(each.waiting == 0 for each in accounts_of(self.home, self.name).values()),
+            seconds,
+            "all is in Kafka",
+        )
 
 
 @contextmanager
@@ -101,8 +107,18 @@ def values_in(home: Home) -> list[dict[str, Any]]:
     return [json.loads(record.value) for record in in_topic(home.settings) if record.value is not None]
 
 
+def accounts_of(home: Home, node: str = "main") -> dict[str, Account]:
+    """The counts of a node's log, by source."""
+    return {account.source: account for account in read_accounts(log_files(home.path)[node])}
+
+
+def forwarded(home: Home) -> int:
+    """Number of events that Kafka has from the collector `main`."""
+    return sum(account.forwarded for account in accounts_of(home).values())
+
+
 def health(port: int) -> dict[str, Any]:
-    """The health report of a collector."""
+    """The health report of a collector without declared sources."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=10) as answer:
         found: dict[str, Any] = json.load(answer)
     return found

@@ -12,14 +12,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from intake.bodies import BodyMemory, TooLargeError, read_body
+from intake.bodies import BodyMemory, read_body
 from intake.delivery import Delivery
 from intake.log.message_log import OverloadedError, UnavailableError
 from intake.providers import Webhook
-from intake.segment_requests import BadRequestError
+from intake.segment_requests import BadRequestError, TooLargeError
 from intake.sources import Semantics, Source, Sources
 from intake.webhooks.mapping import Arrival, NotJsonError, map_event
 from intake.webhooks.signatures import Scheme, SignatureError, check_signature, signing_key
+from lakehouse.http.body_rate import SlowBodyError
 
 _LOG = logging.getLogger(__name__)
 _BODY_MEMORY = 64 << 20
@@ -73,6 +74,8 @@ class Webhooks:
             return _answer(400, str(error))
         except TooLargeError as error:
             return _answer(413, str(error))
+        except SlowBodyError:
+            return _answer(408, "the body came too slowly")
         except ClientDisconnect:
             return Response(status_code=400)
         except OverloadedError:
@@ -84,8 +87,8 @@ class Webhooks:
 
     async def _take(self, request: Request, source: Source, webhook: Webhook) -> str:
         keys = signing_keys(source.name, webhook, self._environment)
-        with self._memory.hold(request, source.largest_body):
-            body = await read_body(request, source.largest_body)
+        with self._memory.lease() as lease:
+            body = await read_body(request, source.largest_body, lease)
         check_signature(
             webhook.signature,
             request.headers,

@@ -50,7 +50,7 @@ def collect(
     from intake.log.place import DEFAULT_NODE, require_node
     from intake.required_secrets import require_secrets
     from intake.server import Served, serve
-    from lakehouse.tls import Tls
+    from lakehouse.http.tls import Tls
     from millrace.clients.topic import ensure_topic
     from millrace.local.bind_policy import require_access
     from millrace.local.process.ports import require_free

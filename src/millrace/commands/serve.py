@@ -36,7 +36,7 @@ def serve(
     """
     from lakehouse.access.policy import load_policy
     from lakehouse.access.read_log import read_log
-    from lakehouse.tls import Tls
+    from lakehouse.http.tls import Tls
     from millrace.local.bind_policy import require_access
     from millrace.local.process.ports import require_free
     from serving.api.application import Site

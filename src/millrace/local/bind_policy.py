@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from lakehouse.errors import MillraceError
-from lakehouse.loopback import is_loopback
+from lakehouse.http.loopback import is_loopback
 from lakehouse.settings import Settings
 from millrace.local.process.ports import HOST
 

@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from lakehouse.access.read_log import Reads
 from lakehouse.errors import MillraceError
+from lakehouse.http.body_rate import SlowBodyError
 from serving.api.event_stream import EventStream
 from serving.api.following import Following, log_slow
 from serving.api.readers import Readers, UnknownReaderError
@@ -81,6 +82,7 @@ class StreamingApi:
             ],
             exception_handlers={
                 TryLaterError: _refuse_for_now,
+                SlowBodyError: _refuse_slow,
                 UnknownReaderError: _refuse_reader,
                 MillraceError: _refuse,
             },
@@ -183,6 +185,11 @@ class StreamingApi:
 async def _refuse(request: Request, error: Exception) -> Response:
     del request
     return JSONResponse({"error": str(error)}, 400, _NO_STORE)
+
+
+async def _refuse_slow(request: Request, error: Exception) -> Response:
+    del request, error
+    return JSONResponse({"error": "the body came too slowly"}, 408, _NO_STORE)
 
 
 async def _refuse_for_now(request: Request, error: Exception) -> Response:

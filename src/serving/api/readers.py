@@ -10,7 +10,7 @@ from starlette.requests import HTTPConnection
 from lakehouse.access.policy import ADMIN, Policy
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
-from lakehouse.loopback import is_this_machine
+from lakehouse.http.loopback import is_this_machine
 from serving.api.sessions import COOKIE, Sessions
 
 _LOCAL_NAME = "(local)"

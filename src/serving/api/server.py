@@ -7,13 +7,13 @@ from pathlib import Path
 
 import uvicorn
 
-from lakehouse.tls import Tls
+from lakehouse.http.body_rate import BodyRate
+from lakehouse.http.connections import MOST_CONNECTIONS, LimitedProtocol
+from lakehouse.http.tls import Tls
 from serving.api.application import Site, application
 from serving.stream.hub import Hub, Limits
 from serving.stream.subscription import Terms
 
-_CONNECTIONS = 4096
-"""Maximum number of connections; further ones are answered with 503."""
 _SEND_BUFFER = 64 << 10
 """Send buffer of a connection (bytes): small, so that the server notices slow subscribers."""
 
@@ -48,13 +48,14 @@ def serve(served: Served) -> None:
     logging.getLogger("serving").addHandler(logging.StreamHandler())
     hub = Hub(served.warehouse, served.limits)
     config = uvicorn.Config(
-        application(hub, served.terms, served.send_timeout, served.site),
+        BodyRate(application(hub, served.terms, served.send_timeout, served.site)),
         host=served.address,
         port=served.port,
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=_CONNECTIONS,
+        limit_concurrency=MOST_CONNECTIONS,
+        http=LimitedProtocol,
         timeout_graceful_shutdown=1,
         ws_per_message_deflate=False,
         ws_max_size=64 << 10,

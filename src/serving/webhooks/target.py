@@ -4,7 +4,7 @@ from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from lakehouse.errors import MillraceError
-from lakehouse.loopback import is_loopback
+from lakehouse.http.loopback import is_loopback
 
 _MOST_CHARACTERS = 2000
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from intake.sources import load_sources
-from kit.collecting import collector, health, values_in, with_sources
+from kit.collecting import accounts_of, collector, forwarded, values_in, with_sources
 from kit.home import Home
 from kit.parser import parse
 from kit.polling import eventually
@@ -104,11 +104,9 @@ def test_webhooks_become_events_and_resends_keep_their_event_id(new_home: Callab
             assert post(port, "/v1/webhooks/payments", PURCHASE, stripe(PURCHASE)) == 200
             assert post(port, "/v1/webhooks/shop", order, shopify(order, "d-1")) == 200
             assert post(port, "/v1/webhooks/other", b"[1]", standard(b"[1]", "msg_1")) == 200
-        eventually(lambda: health(port)["forwarded"] == 6, 30)
-        accounts = health(port)["sources"]
-        assert {name: account["received"] for name, account in accounts.items()} == dict.fromkeys(
-            ("payments", "shop", "other"), 2
-        )
+        eventually(lambda: forwarded(home) == 6, 30)
+        received = {name: account.received for name, account in accounts_of(home).items()}
+        assert received == dict.fromkeys(("payments", "shop", "other"), 2)
     now = datetime.now(timezone.utc)
     rows = parse([Record(record.value, timestamp=now) for record in in_topic(home.settings)])
     assert {row["reason"] for row in rows} == {None}
@@ -145,7 +143,7 @@ def test_unsigned_oversized_or_unknown_webhook_is_rejected(new_home: Callable[..
             (200, payments, PURCHASE, stripe(PURCHASE)),
         ):
             assert post(port, path, body, headers) == expected, (path, body[:20], headers)
-        eventually(lambda: health(port)["forwarded"] == 1, 30)
+        eventually(lambda: forwarded(home) == 1, 30)
     assert [value["messageId"] for value in values_in(home)] == ["payments:evt_1"]
 
 

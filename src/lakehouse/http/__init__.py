@@ -1,0 +1,1 @@
+"""HTTP servers: certificates, addresses of this machine, and limits of connections."""
