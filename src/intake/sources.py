@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from intake.providers import Events, Pull, Webhook
 from lakehouse.bundle_file import read_private_yaml
 from lakehouse.errors import MillraceError, first_problem
+from lakehouse.http.loopback import is_local_origin
 
 FILE = "sources.yml"
 
@@ -133,7 +134,7 @@ class Sources:
             origin: the `Origin` header, which browsers set.
         """
         if not self.declared:
-            return self.local if is_local else None
+            return self.local if is_local and is_local_origin(origin) else None
         digest = sha256((write_key or "").encode()).hexdigest()
         found = [
             source

@@ -1,7 +1,7 @@
 """Runs queries of a role on tables that are filtered and masked first."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, cast
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -12,7 +12,7 @@ from lakehouse.access.table_view import TableView
 from lakehouse.contracts import TABLES
 from lakehouse.delta.role_tables import add_role_table, lock
 from lakehouse.errors import MillraceError
-from lakehouse.rows.duckdb_sql import connect
+from serving.query_limits import QueryRunner
 from serving.query_tree import Node, names_in, nodes_of, parse_select, tables_of
 
 _EXAMPLE = 'As an example: millrace sql "SELECT …"'
@@ -27,7 +27,14 @@ def tables_for(sql: str, role: Role) -> tuple[str, ...]:
     return tables_of(list(nodes_of(parse_select(sql, "a query of a role", _EXAMPLE))), role.tables)
 
 
-def answer(sql: str, role: Role, tables: Mapping[str, DeltaTable], *, threads: int | None = None) -> pa.Table:
+def answer(
+    sql: str,
+    role: Role,
+    tables: Mapping[str, DeltaTable],
+    *,
+    threads: int | None = None,
+    runner: QueryRunner | None = None,
+) -> pa.Table:
     """The result of a query on the tables as a role sees them.
 
     DuckDB gets neither files nor hidden values, so not even an error message can contain one.
@@ -37,34 +44,31 @@ def answer(sql: str, role: Role, tables: Mapping[str, DeltaTable], *, threads: i
         role: role of the reader.
         tables: tables by name, each opened at the version to read.
         threads: number of DuckDB's threads; None: all cores.
+        runner: runs it within limits; None: without limits.
 
     Raises:
-        MillraceError: if it is not one SELECT.
+        MillraceError: if it is not one SELECT, or exceeds a limit.
         duckdb.Error: if the query fails.
     """
     nodes = list(nodes_of(parse_select(sql, "a query of a role", _EXAMPLE)))
     names = _columns_of(nodes, tables)
+
+    def run(wanted: frozenset[str] | None) -> pa.Table:
+        queries = runner or QueryRunner()
+        with queries.connection() as connection:
+            if threads is not None:
+                connection.execute(f"SET threads = {threads:d}")
+            for name, table in tables.items():
+                add_role_table(connection, table, _view(role, name), wanted)
+            lock(connection)
+            return queries.fetch(connection, sql)
+
     try:
-        return _run(sql, role, tables, names, threads)
+        return run(names)
     except duckdb.BinderException:
         if names is None:
             raise
-        return _run(sql, role, tables, None, threads)  # so that the error lists all columns
-
-
-def _run(
-    sql: str, role: Role, tables: Mapping[str, DeltaTable], names: frozenset[str] | None, threads: int | None
-) -> pa.Table:
-    connection = connect()
-    if threads is not None:
-        connection.execute(f"SET threads = {threads:d}")
-    for name, table in tables.items():
-        add_role_table(connection, table, _view(role, name), names)
-    lock(connection)
-    found = connection.sql(sql)
-    if found is None:
-        raise MillraceError("the query gives no rows", _EXAMPLE)
-    return cast(pa.Table, found.to_arrow_table())
+        return run(None)  # so that the error lists all columns
 
 
 def _view(role: Role, name: str) -> TableView:

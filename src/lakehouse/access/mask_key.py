@@ -1,8 +1,9 @@
-"""The key of masked values, a secret of the home."""
+"""Secret keys of the home."""
 
 import secrets
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 from lakehouse.errors import MillraceError
 from lakehouse.files import create_secret
@@ -10,17 +11,20 @@ from lakehouse.files import create_secret
 _BYTES = 32
 
 
-class MaskKey:
-    """The key in `serving/mask.key` of a home, created on first use, readable only by its owner.
-
-    With another key, the same values have other hashes.
+class _Key:
+    """A key in `serving/` of a home, created on first use, readable only by its owner.
 
     Args:
         home: the folder of all local state.
     """
 
+    name: ClassVar[str]
+    """Name of the file."""
+    loss: ClassVar[str]
+    """What happens without the file."""
+
     def __init__(self, home: Path) -> None:
-        self._file = home / "serving" / "mask.key"
+        self._file = home / "serving" / self.name
 
     @cached_property
     def secret(self) -> bytes:
@@ -38,6 +42,18 @@ class MaskKey:
         if len(key) != _BYTES:
             raise MillraceError(
                 f"{self._file} is not {_BYTES} bytes in hexadecimal digits",
-                "Restore it from a backup; or remove it, and masked values get other hashes",
+                f"Restore it from a backup; or remove it, and {self.loss}",
             )
         return key
+
+
+class MaskKey(_Key):
+    """The key of masked values. With another key, the same values have other hashes."""
+
+    name, loss = "mask.key", "masked values get other hashes"
+
+
+class SessionKey(_Key):
+    """The key that signs cookies of browsers."""
+
+    name, loss = "session.key", "browsers need a token again"

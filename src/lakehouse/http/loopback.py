@@ -28,6 +28,16 @@ def is_this_machine(address: str | None, headers: Mapping[str, str]) -> bool:
     return is_loopback(address or "") and not is_proxied and (host == "localhost" or is_loopback(host))
 
 
+def is_local_origin(origin: str | None) -> bool:
+    """Whether a request is of no web page, or of one of this machine.
+
+    Args:
+        origin: the `Origin` header, which browsers set; None without it.
+    """
+    host = None if origin is None else _host(origin)
+    return host is None or host == "localhost" or is_loopback(host)
+
+
 def _host(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""

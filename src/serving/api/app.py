@@ -20,8 +20,9 @@ from serving.api.readers import Readers, UnknownReaderError
 from serving.api.requests import seconds_of, terms_of, wanted_of
 from serving.api.sessions import Sessions
 from serving.api.sockets import Sockets
+from serving.query_limits import TryLaterError
 from serving.sources.table_source import view_of
-from serving.stream.hub import Hub, TryLaterError
+from serving.stream.hub import Hub
 from serving.stream.subscription import Terms
 
 _POLL_SECONDS = 25.0
@@ -123,7 +124,7 @@ class StreamingApi:
         reader, fields = self._readers.find(request), request.query_params
         wanted, terms = wanted_of(fields), terms_of(fields, self._terms)
         after = request.headers.get("last-event-id") or fields.get("after")
-        subscription = await self._hub.subscribe(wanted, reader.role, after, terms)
+        subscription = await self._hub.subscribe(wanted, reader.role, after, terms, reader.name)
 
         async def events() -> AsyncGenerator[bytes, None]:
             async with aclosing(self._following.messages(request, reader, wanted, subscription)) as messages:
@@ -138,7 +139,7 @@ class StreamingApi:
         wanted, terms = wanted_of(fields), terms_of(fields, self._terms)
         wait = seconds_of(fields, "wait", _POLL_SECONDS, _MOST_POLL_SECONDS)
         terms = replace(terms, heartbeat=wait)
-        subscription = await self._hub.subscribe(wanted, reader.role, fields.get("after"), terms)
+        subscription = await self._hub.subscribe(wanted, reader.role, fields.get("after"), terms, reader.name)
 
         async def parts() -> AsyncGenerator[bytes, None]:
             yield b'{"messages":['
@@ -156,8 +157,9 @@ class StreamingApi:
     async def begin_session(self, request: Request) -> Response:
         """Give a browser a cookie for its token, or a later one for its cookie."""
         reader, response = self._readers.find(request), Response(status_code=204)
-        if not reader.is_local:  # a reader without a token needs no cookie
-            self._sessions.begin(response, reader.name, is_https=request.url.scheme == "https")
+        if reader.token is not None:  # a reader without a token needs no cookie
+            is_https = request.url.scheme == "https"
+            self._sessions.begin(response, reader.token, reader.since, is_https=is_https)
         return response
 
     async def end_session(self, request: Request) -> Response:

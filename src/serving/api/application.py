@@ -5,7 +5,7 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 
-from lakehouse.access.mask_key import MaskKey
+from lakehouse.access.mask_key import SessionKey
 from lakehouse.access.policy_file import PolicyFile
 from lakehouse.access.read_log import Reads
 from serving.api.app import StreamingApi
@@ -48,7 +48,7 @@ def application(hub: Hub, terms: Terms, send_timeout: float, site: Site) -> Star
         send_timeout: seconds within which a subscriber has to take a message.
         site: other settings of the application.
     """
-    policy, sessions = PolicyFile(site.conf, site.home).current, Sessions(MaskKey(site.home).secret)
+    policy, sessions = PolicyFile(site.conf, site.home).current, Sessions(SessionKey(site.home).secret)
     readers = Readers(policy, sessions, trusts_local=site.trusts_local)
     webhooks = Webhooks(hub, readers, terms, site.home, site.webhook_hosts)
     api = StreamingApi(hub, readers, sessions, terms, send_timeout, site.reads)

@@ -4,14 +4,16 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import NamedTuple
 
 from starlette.requests import HTTPConnection
 
 from lakehouse.access.policy import ADMIN, Policy
 from lakehouse.access.role import Role
+from lakehouse.access.tokens import Token
 from lakehouse.errors import MillraceError
 from lakehouse.http.loopback import is_this_machine
-from serving.api.sessions import COOKIE, Sessions
+from serving.api.sessions import COOKIE, Session, Sessions
 
 _LOCAL_NAME = "(local)"
 """Name of readers on this machine; tokens can't have it."""
@@ -22,6 +24,14 @@ class UnknownReaderError(MillraceError):
     """A request without permission to read."""
 
 
+class _Found(NamedTuple):
+    """A reader by the current policy: name, role, and token if it has one."""
+
+    name: str
+    role: Role
+    token: Token | None = None
+
+
 @dataclass(frozen=True)
 class Reader:
     """An authenticated reader.
@@ -30,11 +40,15 @@ class Reader:
         name: name of the token; `(local)` for this machine.
         role: role of the reader.
         is_known: returns whether the same request would still be allowed, with the same role.
+        token: its token; None for this machine.
+        since: when the token was sent, in seconds since 1970, if the request has a cookie instead.
     """
 
     name: str
     role: Role
     is_known: Callable[[], bool]
+    token: Token | None = None
+    since: int | None = None
 
     @property
     def is_local(self) -> bool:
@@ -64,13 +78,13 @@ class Readers:
         Raises:
             UnknownReaderError: if the sender may not read.
         """
-        _require_own_origin(connection)
-        kind, _, token = connection.headers.get("authorization", "").partition(" ")
+        _require_own_page(connection)
+        kind, _, sent = connection.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            return self._reader(lambda: self._by_token(token.strip()))
+            return self._reader(lambda: self._by_token(sent.strip()))
         if (cookie := connection.cookies.get(COOKIE)) is not None:
-            name = self._sessions.name_in(cookie)  # checked once: a stream outlives its cookie
-            return self._reader(lambda: self._by_name(name))
+            session = self._sessions.read(cookie)  # checked once: a stream outlives its cookie
+            return self._reader(lambda: self._by_session(session), None if session is None else session.since)
         if not self._trusts_local or not is_from_here(connection):
             raise UnknownReaderError("no token was sent", "Send one as `Authorization: Bearer TOKEN`")
         return self._reader(self._by_machine)
@@ -83,43 +97,46 @@ class Readers:
 
     def role_of(self, name: str) -> Role | None:
         """The current role of a reader by name; None if the reader may no longer read."""
-        found = self._by_machine() if name == _LOCAL_NAME else self._by_name(name)
-        return None if found is None else found[1]
+        found = self._by_machine() if name == _LOCAL_NAME else self._first(lambda token: token.name == name)
+        return None if found is None else found.role
 
-    def _reader(self, look: Callable[[], tuple[str, Role] | None]) -> Reader:
+    def _reader(self, look: Callable[[], _Found | None], since: int | None = None) -> Reader:
         found = look()
         if found is None:
             raise UnknownReaderError(
                 "the token is not known or has expired", "`millrace token NAME --role ROLE` makes one"
             )
-        name, role = found
+        fingerprint = found.role.fingerprint
 
         def is_known() -> bool:
             again = look()
-            return again is not None and again[1].fingerprint == role.fingerprint
+            return again is not None and again.role.fingerprint == fingerprint
 
-        return Reader(name, role, is_known)
+        return Reader(found.name, found.role, is_known, found.token, since)
 
-    def _by_token(self, token: str) -> tuple[str, Role] | None:
+    def _by_token(self, sent: str) -> _Found | None:
         policy = self._policy()
-        found = policy.token(token, datetime.now(timezone.utc))
-        return None if found is None else (found.name, policy.role(found.role))
+        token = policy.token(sent, datetime.now(timezone.utc))
+        return None if token is None else _Found(token.name, policy.role(token.role), token)
 
-    def _by_name(self, name: str | None) -> tuple[str, Role] | None:
-        """Name and role of a session's token; None if it is no longer declared, or has expired."""
+    def _by_session(self, session: Session | None) -> _Found | None:
+        return None if session is None else self._first(session.is_of)
+
+    def _first(self, is_wanted: Callable[[Token], bool]) -> _Found | None:
+        """The first wanted token that is still declared and has not expired."""
         policy, now = self._policy(), datetime.now(timezone.utc)
-        for token in policy.tokens:
-            if token.name == name and (token.expires is None or now < token.expires):
-                return token.name, policy.role(token.role)
+        for token in filter(is_wanted, policy.tokens):
+            if token.expires is None or now < token.expires:
+                return _Found(token.name, policy.role(token.role), token)
         return None
 
-    def _by_machine(self) -> tuple[str, Role] | None:
+    def _by_machine(self) -> _Found | None:
         """Name and role of trusted readers on this machine, who see all while nothing is declared."""
         if not self._trusts_local:
             return None
         policy = self._policy()
         role = policy.role(ADMIN) if policy.is_empty else policy.local_role
-        return None if role is None else (_LOCAL_NAME, role)
+        return None if role is None else _Found(_LOCAL_NAME, role)
 
 
 def is_from_here(connection: HTTPConnection) -> bool:
@@ -127,8 +144,12 @@ def is_from_here(connection: HTTPConnection) -> bool:
     return is_this_machine(connection.client.host if connection.client else None, connection.headers)
 
 
-def _require_own_origin(connection: HTTPConnection) -> None:
-    """Refuse pages of other sites: browsers send cookies with their WebSocket requests too."""
+def _require_own_page(connection: HTTPConnection) -> None:
+    """Refuse pages of other sites: browsers send cookies with their WebSocket requests too.
+
+    Browsers leave `Origin` out of some requests, as those of images, and name the site in `Sec-Fetch-Site`.
+    """
     origin = connection.headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != connection.headers.get("host"):
+    is_of_other = origin is not None and origin.partition("://")[2] != connection.headers.get("host")
+    if is_of_other or connection.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
         raise UnknownReaderError("pages of other sites may not read", "Serve the page from the same host")

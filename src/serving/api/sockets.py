@@ -65,7 +65,7 @@ class Sockets:
         """Send the messages that the first message asks for. Returns the close code."""
         asked = await _object(socket)
         wanted, terms = wanted_of(asked), terms_of(asked, self._terms)
-        subscription = await self._hub.subscribe(wanted, reader.role, asked.get("after"), terms)
+        subscription = await self._hub.subscribe(wanted, reader.role, asked.get("after"), terms, reader.name)
         messages = self._following.messages(socket, reader, wanted, subscription)
         sending = asyncio.ensure_future(self._send(socket, wanted, messages))
         listening = asyncio.ensure_future(_listen(socket, subscription))

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
 import duckdb
 import pyarrow as pa
@@ -13,14 +12,18 @@ from lakehouse.access.role import Role
 from lakehouse.delta.role_tables import lock
 from lakehouse.delta.sql_views import add_view
 from lakehouse.errors import MillraceError
-from lakehouse.rows.duckdb_sql import connect
 from serving.admission import StandingText
+from serving.query_limits import QueryRunner
 from serving.role_query import answer
 from serving.sources.source import folder_of
 
 
 def compute(
-    warehouse: Path, query: StandingText, versions: Mapping[str, int], role: Role | None = None
+    warehouse: Path,
+    query: StandingText,
+    versions: Mapping[str, int],
+    role: Role | None = None,
+    runner: QueryRunner | None = None,
 ) -> pa.Table:
     """The result of a query at versions of its tables, the same at each call.
 
@@ -32,9 +35,10 @@ def compute(
         query: the query.
         versions: versions by table.
         role: role of the reader; None: a reader who sees everything.
+        runner: runs it within limits; None: without limits.
 
     Raises:
-        MillraceError: if the query fails, or a version can't be read any more.
+        MillraceError: if the query fails or exceeds a limit, or a version can't be read any more.
     """
     try:
         tables = {
@@ -42,9 +46,9 @@ def compute(
             for name, version in versions.items()
         }
         if role is None or role.is_unrestricted:
-            found = _answer(query.sql, tables, warehouse)
+            found = _answer(query.sql, tables, warehouse, runner or QueryRunner())
         else:
-            found = answer(query.sql, role, tables, threads=1)
+            found = answer(query.sql, role, tables, threads=1, runner=runner)
         if len(set(found.column_names)) < found.num_columns:
             raise MillraceError("two columns of the query have one name", "Name them, as in `SELECT a AS b`")
     except (DeltaError, FileNotFoundError, duckdb.IOException) as error:
@@ -60,10 +64,10 @@ def compute(
     return found
 
 
-def _answer(sql: str, tables: Mapping[str, DeltaTable], warehouse: Path) -> pa.Table:
-    connection = connect()
-    connection.execute("SET threads = 1")
-    for name, table in tables.items():
-        add_view(connection, name, table)
-    lock(connection, [str(folder_of(warehouse, name).resolve()) for name in tables])
-    return cast(pa.Table, connection.sql(sql).to_arrow_table())
+def _answer(sql: str, tables: Mapping[str, DeltaTable], warehouse: Path, runner: QueryRunner) -> pa.Table:
+    with runner.connection() as connection:
+        connection.execute("SET threads = 1")
+        for name, table in tables.items():
+            add_view(connection, name, table)
+        lock(connection, [str(folder_of(warehouse, name).resolve()) for name in tables])
+        return runner.fetch(connection, sql)

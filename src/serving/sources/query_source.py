@@ -8,8 +8,8 @@ from typing import Any
 
 from lakehouse.access.role import Role
 from lakehouse.delta.log_files import written_at
-from lakehouse.errors import MillraceError
 from serving.admission import StandingText
+from serving.query_limits import QueryRunner
 from serving.sources.query_result import compute
 from serving.sources.row_changes import ChangeGroup, KeyedRow, Position, result_changes
 from serving.sources.row_json import key_json, row_json
@@ -26,17 +26,21 @@ class QuerySource:
         warehouse: folder of the tables.
         query: the query.
         role: role of the reader; None: a reader who sees everything.
-        most_rows: maximum rows of a result; None: no limit.
+        runner: runs the query within limits; None: without limits.
     """
 
     def __init__(
-        self, warehouse: Path, query: StandingText, role: Role | None = None, most_rows: int | None = None
+        self,
+        warehouse: Path,
+        query: StandingText,
+        role: Role | None = None,
+        runner: QueryRunner | None = None,
     ) -> None:
         self.tables = query.tables
         self._columns: list[str] = []
         self._warehouse = warehouse
         self._query = query
-        self._most_rows = most_rows
+        self._runner = runner
         self._role = role
         self._results: OrderedDict[tuple[tuple[int, ...], ...], list[KeyedRow]] = OrderedDict()
         self._lock = threading.Lock()
@@ -92,12 +96,7 @@ class QuerySource:
         return rows
 
     def _compute(self, position: Position) -> list[KeyedRow]:
-        found = compute(self._warehouse, self._query, position, self._role)
-        if self._most_rows is not None and found.num_rows > self._most_rows:
-            raise MillraceError(
-                f"the query's result has {found.num_rows:,} rows, and may have {self._most_rows:,}",
-                "Group or filter it, or subscribe to the table",
-            )
+        found = compute(self._warehouse, self._query, position, self._role, self._runner)
         self._columns = found.column_names
         rows = (row for batch in found.to_batches(CHUNK) for row in batch.to_pylist())
         if key := self.key:

@@ -11,6 +11,7 @@ from typing import Any
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
 from serving.admission import admit
+from serving.query_limits import QueryLimits, QueryRunner, TryLaterError
 from serving.sources.query_source import QuerySource
 from serving.sources.row_filter import wanted_of
 from serving.sources.shared_changes import SharedChanges
@@ -23,10 +24,6 @@ from serving.stream.subscription import Subscription, Terms
 _TOKEN_DIGITS = 8
 _LINGER_SECONDS = 30.0
 """Seconds for which a channel without subscribers stays open: they reconnect after a lost connection."""
-
-
-class TryLaterError(MillraceError):
-    """A request can't be served now."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +75,19 @@ class Limits:
     Args:
         channel_bytes: maximum bytes of changes that each channel keeps.
         shared_bytes: maximum bytes of unfiltered changes of all tables.
+        channels: maximum number of channels. Each has a thread.
+        channels_of_reader: maximum number of channels that one reader has opened.
         queries: maximum number of standing queries at the same time.
-        result_rows: maximum rows of a standing query's result.
+        query: limits of each query.
         interval: seconds between polls of the tables' logs.
     """
 
     channel_bytes: int = 16 << 20
     shared_bytes: int = 32 << 20
+    channels: int = 256
+    channels_of_reader: int = 64
     queries: int = 32
-    result_rows: int = 100_000
+    query: QueryLimits = field(default_factory=QueryLimits)
     interval: float = 0.05
 
 
@@ -102,19 +103,28 @@ class Hub:
         self._warehouse = warehouse
         self._limits = limits
         self._shared = SharedChanges(limits.shared_bytes)
+        self._queries = QueryRunner(limits.query)
         self._channels: dict[str, Channel] = {}
+        self._opened_by: dict[str, str] = {}
         self._opening: dict[str, asyncio.Lock] = {}
 
-    async def channel(self, wanted: Wanted, role: Role) -> Channel:
+    async def channel(self, wanted: Wanted, role: Role, reader: str = "") -> Channel:
         """The channel of a table or query. It is closed some time after its last subscriber has left.
 
+        Args:
+            wanted: the table or query.
+            role: role of the reader.
+            reader: name of the reader.
+
         Raises:
+            TryLaterError: if there are too many channels.
             MillraceError: if it can't be followed.
         """
         key = wanted.digest(role)
         async with self._opening.setdefault(key, asyncio.Lock()):
             if key not in self._channels:
                 try:
+                    self._require_room(reader)
                     source = await asyncio.to_thread(self.source, wanted, role)
                 except BaseException:
                     self._opening.pop(key, None)
@@ -122,10 +132,13 @@ class Hub:
                 self._channels[key] = Channel(
                     source, key[:_TOKEN_DIGITS], self._limits.channel_bytes, self._limits.interval
                 )
+                self._opened_by[key] = reader
                 self._close_later(key)
         return self._channels[key]
 
-    async def subscribe(self, wanted: Wanted, role: Role, after: str | None, terms: Terms) -> Subscription:
+    async def subscribe(
+        self, wanted: Wanted, role: Role, after: str | None, terms: Terms, reader: str = ""
+    ) -> Subscription:
         """A subscription to a table or query.
 
         Args:
@@ -133,11 +146,12 @@ class Hub:
             role: role of the reader.
             after: resume token; None: begin with a snapshot.
             terms: settings of the subscription.
+            reader: name of the reader.
 
         Raises:
             MillraceError: if it can't be followed, or the token can't be parsed.
         """
-        return Subscription(await self.channel(wanted, role), after, terms)
+        return Subscription(await self.channel(wanted, role, reader), after, terms)
 
     @property
     def channels(self) -> int:
@@ -155,7 +169,7 @@ class Hub:
             standing = sum(isinstance(each.source, QuerySource) for each in self._channels.values())
             if standing >= self._limits.queries:
                 raise TryLaterError("too many standing queries", "Try again later, or subscribe to a table")
-            return QuerySource(self._warehouse, query, role, self._limits.result_rows)
+            return QuerySource(self._warehouse, query, role, self._queries)
         view = view_of(role, wanted.table or "")
         narrowed = wanted_of(view, wanted.where, wanted.select)
         return TableSource(self._warehouse, view, narrowed, self._shared)
@@ -169,6 +183,16 @@ class Hub:
         for channel in self._channels.values():
             channel.stop()
         self._channels.clear()
+        self._opened_by.clear()
+
+    def _require_room(self, reader: str) -> None:
+        """Raise a TryLaterError if there are too many channels, of this reader or of all."""
+        own = sum(each == reader for each in self._opened_by.values())
+        if len(self._channels) >= self._limits.channels or own >= self._limits.channels_of_reader:
+            raise TryLaterError(
+                "too many tables, queries and conditions are followed",
+                "End a subscription, or try again later",
+            )
 
     def _close_later(self, key: str) -> None:
         asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._close_unused, key)
@@ -181,5 +205,5 @@ class Hub:
             self._close_later(key)
             return
         channel.stop()
-        del self._channels[key]
+        del self._channels[key], self._opened_by[key]
         self._opening.pop(key, None)

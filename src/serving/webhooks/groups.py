@@ -50,7 +50,7 @@ async def follow(hub: Hub, webhook: Webhook, role: Role, terms: Terms) -> AsyncG
     position = webhook.position
     while True:
         subscription = await hub.subscribe(
-            webhook.wanted, role, position, replace(terms, interval=webhook.interval)
+            webhook.wanted, role, position, replace(terms, interval=webhook.interval), webhook.reader
         )
         try:
             async with aclosing(subscription.messages()) as messages:

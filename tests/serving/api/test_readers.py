@@ -68,6 +68,8 @@ def test_localhost_is_not_trusted_by_default(tmp_path: Path, text: str) -> None:
         ("127.0.0.1", {"origin": "https://example.com"}),
         ("127.0.0.1", {"origin": "http://127.0.0.1:3000"}),
         ("127.0.0.1", {"origin": "null"}),
+        ("127.0.0.1", {"sec_fetch_site": "cross-site"}),  # an image or a script of another site
+        ("127.0.0.1", {"sec_fetch_site": "same-site"}),
         ("127.0.0.1", {"origin": "http://[x"}),
     ],
 )
@@ -94,16 +96,21 @@ class MutablePolicy:
     def __init__(self, home: Path) -> None:
         self.roles = {name: Role(name, MaskKey(home)) for name in ("admin", "analyst")}
         self.tokens: dict[str, tuple[str, datetime | None]] = {}
+        self.secrets: dict[str, str] = {}
         self.sessions = Sessions(b"k" * 32)
         self.readers = Readers(self._policy, self.sessions)
 
     def _policy(self) -> Policy:
-        found = [Token(name, digest_of(token_of(name)), role, at) for name, (role, at) in self.tokens.items()]
+        found = [
+            Token(name, digest_of(self.secrets.get(name, token_of(name))), role, at)
+            for name, (role, at) in self.tokens.items()
+        ]
         return Policy(self.roles, tuple(found), account_default=None)
 
     def cookie(self, name: str) -> str:
         response = Response()
-        self.sessions.begin(response, name, is_https=False)
+        token = next(each for each in self._policy().tokens if each.name == name)
+        self.sessions.begin(response, token, is_https=False)
         return response.headers["set-cookie"].partition(";")[0]
 
 
@@ -132,6 +139,15 @@ def test_token_or_cookie_grants_role_until_token_changes_or_is_removed(mutable_p
         assert not found.is_known()
         with pytest.raises(UnknownReaderError):
             mutable_policy.readers.find(request)
+
+
+def test_cookie_of_a_rotated_token_is_rejected(mutable_policy: MutablePolicy) -> None:
+    request = connection("10.0.0.7", cookie=mutable_policy.cookie("shop"))
+    found = mutable_policy.readers.find(request)
+    mutable_policy.secrets["shop"] = "rotated"
+    assert not found.is_known()
+    with pytest.raises(UnknownReaderError):
+        mutable_policy.readers.find(request)
 
 
 def test_expired_token_is_rejected(mutable_policy: MutablePolicy) -> None:
@@ -167,7 +183,7 @@ def test_authenticated_reader_outlives_its_cookie(
 ) -> None:
     request = connection(cookie=mutable_policy.cookie("shop"))
     found = mutable_policy.readers.find(request)
-    monkeypatch.setattr(Sessions, "name_in", lambda *_: None)
+    monkeypatch.setattr(Sessions, "read", lambda *_: None)
     assert found.is_known()
     with pytest.raises(UnknownReaderError):
         mutable_policy.readers.find(request)
