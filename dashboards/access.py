@@ -58,12 +58,23 @@ def is_loopback(address: str | None) -> bool:
 
 
 def may_see(user: Mapping[str, Any], login: Mapping[str, Any]) -> bool:
-    """Whether a user has access: if `allow` lists email addresses or `@domains`, one of them must match."""
+    """Whether a user may have access: if `allow` lists email addresses or `@domains`, one of them must match.
+
+    Args:
+        user: claims of the provider.
+        login: the section `auth` of Streamlit's secrets.
+    """
     allowed = [str(each).lower() for each in login.get("allow", ())]
     email = str(user.get("email") or "").lower()
-    verified = user.get("email_verified", True) is not False
     fits = any(email == each or (each.startswith("@") and email.endswith(each)) for each in allowed)
-    return not allowed or (verified and bool(email) and fits)
+    return not allowed or (is_verified(user, login) and bool(email) and fits)
+
+
+def is_verified(user: Mapping[str, Any], login: Mapping[str, Any]) -> bool:
+    """Whether the provider says that the address is the user's, or `trust_emails` that all of its are."""
+    return user.get("email_verified") is True or (
+        login.get("trust_emails") is True and user.get("email_verified") is not False
+    )
 
 
 def account() -> str | None:
@@ -78,9 +89,14 @@ def has_login() -> bool:
     return bool(_login())
 
 
+def has_list() -> bool:
+    """Whether `allow` lists who may see the pages."""
+    return bool(_login().get("allow"))
+
+
 def verified_email() -> str | None:
     """The email address of the logged-in user; None if there is none, or the provider has not verified it."""
-    if not _logged_in() or st.user.get("email_verified", True) is False:
+    if not _logged_in() or not is_verified(st.user.to_dict(), _login()):
         return None
     return str(st.user.get("email") or "") or None
 

@@ -26,7 +26,11 @@ def role() -> Role | None:
         MillraceError: if conf/access.yml is not as it should be, or has no such role.
     """
     if access.has_login():
-        return _policy().role_of_account(access.verified_email())
+        policy = _policy()
+        is_declared = (
+            access.has_list() or policy.has_accounts
+        )  # else any account of the provider would see all
+        return policy.role_of_account(access.verified_email()) if is_declared else None
     name = os.environ.get("MILLRACE_ROLE")
     return _policy().role(name) if name else Role(ADMIN, MaskKey(home()))
 
@@ -34,7 +38,13 @@ def role() -> Role | None:
 def check_role() -> None:
     """Stop the script with an explanation, if there is nothing that the viewer may see."""
     try:
-        found, reason = role(), "This account has no role in conf/access.yml."
+        found, reason = (
+            role(),
+            (
+                "This account has no role: list it under `accounts` in conf/access.yml, or under `allow` in "
+                ".streamlit/secrets.toml. Its address has to be verified by the provider."
+            ),
+        )
     except MillraceError as error:
         found, reason = None, f"{error.problem}. {error.next_step}."
     if found is None:

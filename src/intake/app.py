@@ -138,6 +138,8 @@ class Collector:
     async def _deliver(self, request: HttpRequest, received: Received) -> Response:
         source, receipt, messages = received
         promise = read_promise(request.headers.get(PROMISE))
+        if promise is not None and not source.promises:
+            raise BadRequestError(f"source {source.name} makes no promises: conf/sources.yml has `promises`")
         decision = await self._delivery.deliver(
             source, receipt, messages, promise, has_reserve=self._sources().has_protected
         )

@@ -59,6 +59,7 @@ class Source(BaseModel):
         overload: what happens to its events under overload.
         events_per_second: maximum rate; further events are refused. None for no limit.
         largest_body: maximum bytes of a request.
+        promises: whether it may promise to send no earlier events, which moves the watermark.
         lease: how long a promise holds without another one.
     """
 
@@ -76,6 +77,7 @@ class Source(BaseModel):
     overload: Overload = Overload.REFUSE
     events_per_second: float | None = Field(default=None, gt=0)
     largest_body: int = Field(default=4 << 20, gt=0, le=16 << 20)
+    promises: bool = False
     lease: timedelta = Field(default=timedelta(minutes=1), gt=timedelta(0))
 
     @field_validator("key_sha256", mode="before")
@@ -93,7 +95,15 @@ class Source(BaseModel):
         if self.key_sha256 and self.events != Events():
             raise ValueError("events are those of a webhook or of pull")
         if self.pull is not None:
-            kept = ("delivery", "acknowledge", "overload", "events_per_second", "origins", "lease")
+            kept = (
+                "delivery",
+                "acknowledge",
+                "overload",
+                "events_per_second",
+                "origins",
+                "promises",
+                "lease",
+            )
             if given := sorted(self.model_fields_set.intersection(kept)):
                 raise ValueError(f"a stream is pulled exactly once, as fast as there is room: no {given[0]}")
             if self.pull.resume_parameter and not self.events.id:
@@ -114,7 +124,7 @@ class Source(BaseModel):
         return self.acknowledge is Acknowledge.LOG and self.delivery is not Semantics.AT_MOST_ONCE
 
 
-LOCAL = Source(name="local", key_sha256=("0" * 64,))
+LOCAL = Source(name="local", key_sha256=("0" * 64,), promises=True)
 """The source of requests from this machine while no source is declared."""
 
 

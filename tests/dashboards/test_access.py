@@ -38,8 +38,11 @@ def test_public_address_requires_login_confirmation_or_databricks(address: str |
     ],
 )
 def test_allow_list_restricts_viewers_by_verified_email(allow: list[str], email: str, expected: bool) -> None:
-    assert may_see({"email": email}, {"allow": allow}) is expected
-    assert may_see({"email": email, "email_verified": False}, {"allow": allow or ["@x"]}) is False
+    assert may_see({"email": email, "email_verified": True}, {"allow": allow}) is expected
+    assert may_see({"email": email}, {"allow": allow, "trust_emails": True}) is expected
+    for unverified in ({"email": email}, {"email": email, "email_verified": False}):
+        assert may_see(unverified, {"allow": allow or ["@x"]}) is False
+    assert may_see(unverified, {"allow": allow or ["@x"], "trust_emails": True}) is False
 
 
 def test_server_binds_to_loopback_by_default() -> None:

@@ -21,6 +21,7 @@ client_id = "millrace"
 client_secret = "of no use elsewhere"
 server_metadata_url = "http://127.0.0.1:{provider}/.well-known/openid-configuration"
 allow = ["@shop.example"]
+trust_emails = true  # this provider does not say email_verified
 """
 
 

@@ -1,6 +1,7 @@
 """The collector's log: durable, in order, within its budget."""
 
 import sqlite3
+import stat
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing
@@ -48,6 +49,15 @@ def test_acknowledged_messages_stay_in_order_across_restart(file: Path) -> None:
     assert values(again) == list(range(40))
     assert (again.totals.waiting, again.totals.size) == (40, 400)
     again.close()
+
+
+def test_log_is_readable_by_its_owner_only(file: Path) -> None:
+    file.parent.mkdir()
+    file.touch(mode=0o644)  # as earlier releases created it
+    log = MessageLog(file)
+    wait([append(log, "r", [message(1)])])
+    assert {stat.S_IMODE(each.stat().st_mode) for each in file.parent.iterdir()} == {0o600}
+    log.close()
 
 
 def test_forwarded_messages_are_removed_and_sequence_continues(file: Path) -> None:

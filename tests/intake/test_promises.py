@@ -16,7 +16,7 @@ from intake.log.message_log import MessageLog, UnavailableError
 from intake.promises import END, Leases, read_promise
 from intake.segment_requests import BadRequestError
 from intake.sources import Source
-from kit.collecting import Node, collector, with_sources
+from kit.collecting import ONE_SOURCE, Node, accounts_of, collector, with_sources
 from kit.home import JOBS, Home
 from kit.polling import eventually
 from kit.sending import in_topic
@@ -42,6 +42,20 @@ def test_promise_is_parsed_as_utc_time_or_end(text: str | None, promise: str | N
 def test_malformed_promise_is_rejected(text: str) -> None:
     with pytest.raises(BadRequestError):
         read_promise(text)
+
+
+def test_promise_of_a_source_that_makes_none_is_rejected(new_home: Callable[..., Home]) -> None:
+    home, port = with_sources(new_home(), ONE_SOURCE), stable_port()
+    promise = {"Millrace-Promise": "2026-11-02T10:00:00Z"}
+    with collector(home, port) as node:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        for path, body in (("/v1/promise?writeKey=key", ""), ("/v1/track?writeKey=key", '{"userId": "u"}')):
+            connection.request("POST", path, body, promise)
+            answer = connection.getresponse()
+            assert (answer.status, b"makes no promises" in answer.read()) == (400, True)
+        connection.close()
+        node.wait_until_ready()
+    assert accounts_of(home) == {}
 
 
 def test_lease_expires_once_and_survives_restart(tmp_path: Path) -> None:
@@ -92,7 +106,8 @@ def test_end_of_lease_is_written_again_after_a_failed_commit() -> None:
 
 def sources_of(leases: dict[str, str], more: str = "") -> str:
     return "sources:\n" + "".join(
-        f"  - {{name: {name}, key_sha256: {sha256(name.encode()).hexdigest()}, lease: {lease}{more}}}\n"
+        f"  - {{name: {name}, key_sha256: {sha256(name.encode()).hexdigest()}, "
+        f"promises: true, lease: {lease}{more}}}\n"
         for name, lease in leases.items()
     )
 

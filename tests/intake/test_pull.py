@@ -103,6 +103,29 @@ def test_pulled_events_are_logged_and_resumed_after_last_position(
 
 
 @each_protocol
+def test_redirect_is_not_followed_with_the_token(
+    log: MessageLog, folder: Path, serve: Serve, entry: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serve(allowed=5) as other, serve(redirect=other.url) as stream:
+        sources = declared(folder, entry, stream.url)
+        pull_until(log, lambda: sources, lambda: "status 302" in caplog.text)
+        assert other.tokens == []
+
+
+@each_protocol
+def test_event_larger_than_the_source_allows_ends_the_connection(
+    log: MessageLog, folder: Path, serve: Serve, entry: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serve(allowed=3, padding=1000) as stream:
+        sources = declared(folder, entry + "    largest_body: 2000\n", stream.url)
+        pull_until(log, lambda: sources, lambda: log.totals.waiting == 3)
+        stream.padding = 300_000  # many parts
+        stream.allow(4)
+        pull_until(log, lambda: sources, lambda: caplog.text)
+    assert log.totals.waiting == 3
+
+
+@each_protocol
 def test_repeated_event_keeps_its_message_id(log: MessageLog, folder: Path, serve: Serve, entry: str) -> None:
     with serve(allowed=5, repeats=True) as stream:
         sources = declared(folder, entry, stream.url)

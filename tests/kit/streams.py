@@ -9,6 +9,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request as HandshakeRequest
+from websockets.http11 import Response
 from websockets.sync.server import ServerConnection, serve
 
 from kit.http_server import Request, running, serving
@@ -26,6 +28,7 @@ class Stream:
         retry: milliseconds that it asks clients to wait before a reconnect; None for no such field.
         padding: additional bytes of each event.
         raw: lines of server-sent events to send in place of numbered events.
+        redirect: address that a first request is redirected to.
     """
 
     allowed: int = 0
@@ -35,6 +38,7 @@ class Stream:
     retry: int | None = None
     padding: int = 0
     raw: bytes | None = None
+    redirect: str | None = None
     url: str = ""
     sent: int = 0
     resumed: list[str | None] = field(default_factory=list)
@@ -85,8 +89,10 @@ def sse_server(**options: Any) -> Iterator[Stream]:
             stream.refused -= 1
             request.send_error(503)
             return
-        request.send_response(200)
+        request.send_response(200 if stream.redirect is None else 302)
         request.send_header("Content-Type", "text/event-stream")
+        if stream.redirect is not None:
+            request.send_header("Location", stream.redirect)
         request.end_headers()
         with suppress(OSError):
             if stream.retry is not None:
@@ -113,7 +119,15 @@ def websocket_server(**options: Any) -> Iterator[Stream]:
             for event in stream.events(last, request.headers.get("Authorization")):
                 connection.send(json.dumps(event))
 
-    with serve(answer, "127.0.0.1", 0, compression=None) as server:
+    def redirect(connection: ServerConnection, request: HandshakeRequest) -> Response | None:
+        del request
+        if stream.redirect is None:
+            return None
+        response = connection.respond(302, "")
+        response.headers["Location"] = stream.redirect
+        return response
+
+    with serve(answer, "127.0.0.1", 0, compression=None, process_request=redirect) as server:
         stream.url = f"ws://127.0.0.1:{server.socket.getsockname()[1]}/events?from=test"
         with running(server.serve_forever, server.shutdown), closing(stream):
             yield stream

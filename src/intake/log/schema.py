@@ -84,6 +84,9 @@ def create_log(file: Path) -> None:
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(mode=0o600)
+        for each in file.parent.glob(f"{file.name}*"):  # events may name persons; an earlier release's too
+            each.chmod(0o600)
         _create(file)
     except (sqlite3.Error, OSError) as error:
         raise MillraceError(

@@ -1,5 +1,6 @@
 """Connections to streams: server-sent events, and WebSockets."""
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ _CONNECT_SECONDS = 10.0
 _SILENT_SECONDS = 300.0
 """Read timeout (s) of server-sent events: a stream without data or comments for so long is reconnected."""
 
+_BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LONGEST_RETRY = 300_000  # maximum milliseconds that a server may ask for
 
 
@@ -55,7 +57,7 @@ async def open_stream(
         events: has the path to the id of an element.
         token: bearer token; None for none.
         position: the last position on disk; None for none.
-        largest: maximum bytes of a WebSocket element; a larger one ends the connection.
+        largest: maximum bytes of an element; a larger one ends the connection.
 
     Raises:
         StreamError: if the connection fails or ends with an error.
@@ -64,7 +66,7 @@ async def open_stream(
     if pull.is_websocket:
         opened = _websocket(pull, events, headers, position, largest)
     else:
-        opened = _server_sent_events(pull, headers, position)
+        opened = _server_sent_events(pull, headers, position, largest)
     try:
         async with opened as elements, aclosing(elements):
             yield elements
@@ -103,10 +105,11 @@ class _Ids:
 
 @asynccontextmanager
 async def _server_sent_events(
-    pull: Pull, headers: Mapping[str, str], position: str | None
+    pull: Pull, headers: Mapping[str, str], position: str | None, largest: int
 ) -> AsyncIterator[AsyncGenerator[Element, None]]:
     # httpx encodes text as ASCII; the specification has UTF-8.
     sent = {name: value.encode() for name, value in headers.items()}
+    sent["Accept-Encoding"] = b"identity"  # sizes are known before decompression
     if position:
         sent["Last-Event-ID"] = position.encode()
     timeout = httpx.Timeout(_CONNECT_SECONDS, read=_SILENT_SECONDS)
@@ -115,6 +118,9 @@ async def _server_sent_events(
         aconnect_sse(client, "GET", pull.url, headers=sent) as source,
     ):
         source.response.raise_for_status()
+        if source.response.headers.get("content-encoding", "identity") != "identity":
+            raise StreamError("a compressed stream, though none was asked for")
+        source.response.stream = _LimitedEvents(source.response.stream, largest)
 
         async def elements() -> AsyncGenerator[Element, None]:
             ids = _Ids(position or "")
@@ -130,10 +136,44 @@ async def _server_sent_events(
         yield elements()
 
 
+class _LimitedEvents(httpx.AsyncByteStream):
+    """The bytes of server-sent events, of which none may be too large.
+
+    Args:
+        stream: the bytes.
+        largest: maximum bytes between two blank lines.
+    """
+
+    def __init__(self, stream: object, largest: int) -> None:
+        assert isinstance(stream, httpx.AsyncByteStream)
+        self._stream = stream
+        self._largest = largest
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size, end = 0, b""
+        async for part in self._stream:
+            *_, last = _BLANK_LINE.split(end + part)
+            size = size + len(part) if len(last) == len(end + part) else len(last)
+            if size > self._largest:
+                raise StreamError(f"an event has more than {self._largest:,} bytes")
+            end = part[-3:] if len(part) > 3 else (end + part)[-3:]
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
 def _seconds(milliseconds: int | None) -> float | None:
     if milliseconds is None or milliseconds < 0:
         return None
     return min(milliseconds, _LONGEST_RETRY) / 1000  # an int can be too large for a float
+
+
+class _WithoutRedirects(connect):
+    """A WebSocket connection to the declared address only: another one must not get the token."""
+
+    def process_redirect(self, exc: Exception) -> Exception:
+        return exc
 
 
 @asynccontextmanager
@@ -146,7 +186,7 @@ async def _websocket(
         query = [(name, value) for name, value in query if name != pull.resume_parameter]
         query.append((pull.resume_parameter, position))
     url = urlunsplit(parts._replace(query=urlencode(query)))
-    async with connect(
+    async with _WithoutRedirects(
         url, additional_headers=headers, open_timeout=_CONNECT_SECONDS, max_size=largest
     ) as connection:
 

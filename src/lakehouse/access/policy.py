@@ -33,6 +33,7 @@ class Policy:
         accounts: by email address in lower case, the name of its role.
         account_default: name of the role of other accounts; None: they see nothing.
         local: name of the role of connections from this machine without a token; None: they are refused.
+        has_accounts: whether the file says which accounts have access.
     """
 
     roles: Mapping[str, Role]
@@ -40,6 +41,7 @@ class Policy:
     accounts: Mapping[str, str] = field(default_factory=dict)
     account_default: str | None = ADMIN
     local: str | None = None
+    has_accounts: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -159,7 +161,8 @@ def _policy(document: object, key: MaskKey) -> Policy:
     for who, role in named:
         if role not in roles:
             raise ValueError(f"{who} has the role {role}, which is not declared")
-    return Policy(roles, tokens, accounts, entry.account_default, entry.local)
+    has_accounts = bool(accounts) or "account_default" in entry.model_fields_set
+    return Policy(roles, tokens, accounts, entry.account_default, entry.local, has_accounts)
 
 
 def _check_unique(what: str, values: list[str], names: list[str] | None = None) -> None:

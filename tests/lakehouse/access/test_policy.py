@@ -96,10 +96,11 @@ def test_yaml_error_does_not_quote_file_content(tmp_path: Path) -> None:
     assert "secret" not in str(error.value)
 
 
-def test_default_policy_grants_local_reads_and_has_no_access_tokens() -> None:
+def test_shipped_policy_declares_nobody() -> None:
     found = load_policy(ROOT / "conf", ROOT)
-    assert found.local_role is not None
-    assert found.local_role.is_unrestricted
+    assert found.local_role is None
+    assert found.is_empty
+    assert not found.has_accounts
     assert (found.tokens, dict(found.accounts), list(found.roles)) == ((), {}, ["admin"])
 
 
