@@ -121,6 +121,8 @@ def _group_key(node: Node) -> tuple[int, ...] | None:
     items, groups = node.get("select_list", []), node.get("group_expressions", [])
     if not groups or len(node.get("group_sets", [0])) > 1 or any(item["class"] == "STAR" for item in items):
         return None
+    if any(str(each.get("function_name", "")).lower() == "unnest" for each in nodes_of(items)):
+        return None  # a group has several rows
     places = [_place(group, items) for group in groups]
     known = [place for place in places if place is not None]
     return tuple(known) if len(known) == len(places) else None

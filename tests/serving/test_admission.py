@@ -55,6 +55,7 @@ KEYS = {
     "SELECT channel, sum(credit) FROM gold.attribution GROUP BY ROLLUP (channel)": None,
     "SELECT sum(credit) FROM gold.attribution": None,
     "SELECT * FROM gold.attribution": None,
+    "SELECT channel, unnest([1, 2]) AS n, sum(credit) FROM gold.attribution GROUP BY channel": None,
 }
 
 

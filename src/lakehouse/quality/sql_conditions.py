@@ -1,4 +1,4 @@
-"""Expectations as SQL conditions on a row, in SQL that both Spark and DuckDB accept."""
+"""Expectations as conditions on a row, in Spark's SQL; `duckdb_sql.requoted` makes DuckDB's of it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,10 +59,12 @@ def _is_in(column: str, arguments: dict[str, Any]) -> str:
 
 
 def literal(value: object) -> str:
-    """A number, a truth value or a text as SQL."""
+    """A number, a truth value or a text in Spark's SQL, in which a backslash is written twice."""
     if isinstance(value, bool):
         return str(value).upper()
-    return str(value) if isinstance(value, (int, float)) else "'" + str(value).replace("'", "''") + "'"
+    if isinstance(value, (int, float)):
+        return str(value)
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 _CONDITIONS: dict[str, Callable[[str, dict[str, Any]], str]] = {

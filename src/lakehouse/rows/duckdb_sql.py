@@ -10,12 +10,23 @@ _OF_SPARK = (
 """DuckDB macros for the functions of Spark SQL that expectations use."""
 
 
-_QUOTE = re.compile(r"'(?:[^']|'')*'|`")
+_TEXT = r"'(?:[^']|'')*'"
+_OF_SPARK_SQL, _OF_STANDARD_SQL = re.compile(f"{_TEXT}|`"), re.compile(f'{_TEXT}|"')
 
 
 def requoted(sql: str) -> str:
-    """Spark SQL with identifiers in double quotes, as DuckDB needs, instead of backticks."""
-    return _QUOTE.sub(lambda found: '"' if found[0] == "`" else found[0], sql)
+    """Spark SQL as DuckDB's: names in double quotes, and backslashes of texts as they are."""
+    return _OF_SPARK_SQL.sub(lambda found: '"' if found[0] == "`" else found[0].replace("\\\\", "\\"), sql)
+
+
+def spark_sql(sql: str) -> str:
+    """DuckDB's SQL as Spark's: names in backticks, and each backslash of a text twice."""
+    return _OF_STANDARD_SQL.sub(lambda found: "`" if found[0] == '"' else found[0].replace("\\", "\\\\"), sql)
+
+
+def text_literal(value: str) -> str:
+    """A text in DuckDB's SQL."""
+    return "'" + value.replace("'", "''") + "'"
 
 
 def connect() -> Any:

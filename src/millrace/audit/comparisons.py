@@ -15,7 +15,7 @@ from millrace.audit.bronze_offsets import ledger_sums
 from millrace.audit.collectors import against_collectors, read_collectors
 from millrace.audit.finding import Finding
 from millrace.audit.gold import audit_gold
-from millrace.audit.manifests import against_manifests
+from millrace.audit.manifests import against_manifests, read_manifests
 from millrace.audit.one_position import versions_at_one_position
 from millrace.tables.pins import pinned
 from millrace.tables.table_scan import rows_of, scan, value_of
@@ -31,8 +31,8 @@ Frame = nw.LazyFrame[Any]
 def run_audit(settings: Settings) -> Iterator[Finding]:
     """Compare counts and keys of each layer with the layer before, as of one position.
 
-    Tables are read at the versions of `versions_at_one_position`. What collectors and ingest's checkpoint say
-    is read before these, and the broker after them, so that nothing seems lost that is on its way.
+    Tables are read at the versions of `versions_at_one_position`. What clients, collectors and ingest's
+    checkpoint say is read before these, and the broker after them: nothing on its way seems to be lost.
 
     Yields:
         A finding for each comparison, right or not.
@@ -40,7 +40,8 @@ def run_audit(settings: Settings) -> Iterator[Finding]:
     Raises:
         MillraceError: if no broker answers.
     """
-    collectors, reached = read_collectors(settings), read_reached(settings)
+    collectors, manifests = read_collectors(settings), read_manifests(settings)
+    reached = read_reached(settings)
     versions = versions_at_one_position(settings)
     with pinned(versions):
         bronze = scan(settings, BRONZE)
@@ -50,7 +51,7 @@ def run_audit(settings: Settings) -> Iterator[Finding]:
         yield _unique(BRONZE, bronze)
         topics = read_topics(settings, reached)
         yield from against_broker(settings, topics)
-        yield from against_manifests(settings, topics, bronze)
+        yield from against_manifests(manifests, topics, bronze)
         yield from against_collectors(settings, collectors, topics)
         yield from _against_ledger(settings, bronze)
         yield from _against_silver(settings, bronze)

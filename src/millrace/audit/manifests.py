@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -18,9 +18,21 @@ from millrace.tables.topic_state import TopicState
 Manifest = dict[str, Any]
 
 
-def against_manifests(settings: Settings, topics: TopicState, bronze: nw.LazyFrame[Any]) -> Iterator[Finding]:
-    """Compare the records of each manifest in bronze with the records that were sent."""
-    manifests = _manifests(settings)
+def read_manifests(settings: Settings) -> list[Manifest]:
+    """The manifests of this home's clients. Read before the broker, so that it has all confirmed records."""
+    return [json.loads(path.read_text()) for path in sorted((settings.home / "manifests").glob("*.json"))]
+
+
+def against_manifests(
+    manifests: Sequence[Manifest], topics: TopicState, bronze: nw.LazyFrame[Any]
+) -> Iterator[Finding]:
+    """Compare the records of each manifest in bronze with the records that were sent.
+
+    Args:
+        manifests: read before `topics`.
+        topics: the broker and bronze.
+        bronze: the records.
+    """
     if not manifests:
         return
     found, sums = _follow_headers(bronze)
@@ -31,10 +43,6 @@ def against_manifests(settings: Settings, topics: TopicState, bronze: nw.LazyFra
             yield _unfinished(topics, manifest, found[key], waiting)
         else:
             yield _compare(manifest, found[key], as_hex(sums[key]), _accepted_loss(topics, manifest))
-
-
-def _manifests(settings: Settings) -> list[Manifest]:
-    return [json.loads(path.read_text()) for path in sorted((settings.home / "manifests").glob("*.json"))]
 
 
 def _follow_headers(bronze: nw.LazyFrame[Any]) -> tuple[Counter[str], Counter[str]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from folds.windows.window_rules import STANDARD, from_json, to_json
-from lakehouse.quality.sql_conditions import literal
+from lakehouse.rows.duckdb_sql import text_literal
 from lakehouse.settings import Settings
 from millrace.tables.duckdb_views import run_query
 from millrace.tables.table_scan import commits
@@ -68,7 +68,7 @@ def wrong_windows(settings: Settings) -> set[tuple[Any, ...]]:
 
 
 def _listed(kinds: Iterable[str]) -> str:
-    return f"({', '.join(map(literal, kinds))})"
+    return f"({', '.join(map(text_literal, kinds))})"
 
 
 def _last_commit(settings: Settings) -> Mapping[str, Any] | None:

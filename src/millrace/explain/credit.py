@@ -6,10 +6,9 @@ from decimal import Decimal
 
 from folds.persons.models import DIRECT
 from folds.rule_numbers import RuleNumbers
+from millrace.explain.durations import readable
 
 Touch = tuple[str, timedelta]  # channel, and how long before the conversion
-
-_DAY = timedelta(days=1)
 
 
 def work_out(model: str, touches: Sequence[Touch], numbers: RuleNumbers) -> list[str]:
@@ -92,7 +91,7 @@ def _position_based(touches: Sequence[Touch], ends: float) -> list[str]:
 def _time_decay(touches: Sequence[Touch], half_life: timedelta) -> list[str]:
     weights = [2.0 ** -(age / half_life) for _, age in touches]
     return [
-        f"2^-({age / _DAY:.4g} d / {half_life / _DAY:g} d) = {weight:.6g}, of {sum(weights):.6g}"
+        f"2^-({readable(age)} / {readable(half_life)}) = {weight:.6g}, of {sum(weights):.6g}"
         for (_, age), weight in zip(touches, weights, strict=True)
     ]
 

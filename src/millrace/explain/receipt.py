@@ -9,7 +9,7 @@ from typing import Any
 from intake.log.place import log_files
 from intake.log.receipts import read_receipt
 from lakehouse.errors import MillraceError
-from lakehouse.quality.sql_conditions import literal
+from lakehouse.rows.duckdb_sql import text_literal
 from lakehouse.settings import Settings
 from lakehouse.timestamps import EPOCH, as_utc
 from millrace.audit.bronze_offsets import ledger_sums
@@ -129,7 +129,7 @@ def _follow(settings: Settings, partition: int, offset: int, times: dict[str, An
 def _row(settings: Settings, name: str, partition: int, offset: int) -> dict[str, Any] | None:
     if open_table(settings, name) is None:
         return None
-    topic = literal(settings.events_topic)
+    topic = text_literal(settings.events_topic)
     query = f"""
         SELECT {", ".join(_PLACES[name])} FROM {name}
         WHERE topic = {topic} AND "partition" = {partition:d} AND "offset" = {offset:d}
@@ -141,6 +141,6 @@ def _row(settings: Settings, name: str, partition: int, offset: int) -> dict[str
 def _conversion(settings: Settings, event_id: str | None) -> dict[str, Any]:
     if event_id is None or open_table(settings, "gold.conversions") is None:
         return {}
-    query = f"SELECT conversion_id FROM gold.conversions WHERE event_id = {literal(event_id)}"
+    query = f"SELECT conversion_id FROM gold.conversions WHERE event_id = {text_literal(event_id)}"
     rows = run_query(settings, query).to_dicts()
     return rows[0] if rows else {}

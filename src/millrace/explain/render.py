@@ -10,6 +10,7 @@ from rich.text import Text
 
 from millrace.explain.conversion import ConversionExplanation
 from millrace.explain.credit import explain_value_split, work_out
+from millrace.explain.durations import readable
 from millrace.explain.trail_steps import in_words
 from millrace.tables.table_scan import Row
 
@@ -103,7 +104,7 @@ def _touches(story: ConversionExplanation) -> RenderableType:
     for row in rows:
         kind = story.touches.get(row["touch_id"], {}).get("kind", "view")  # a view has no row in gold.touches
         campaign = Text(row["campaign_name"] or row["promotion_id"] or "")
-        age = f"{(story.anchor['converted_at'] - row['touched_at']) / timedelta(days=1):.3g} d"
+        age = readable(story.anchor["converted_at"] - row["touched_at"])
         table.add_row(str(row["position"]), _time(row["touched_at"]), kind, row["channel"], campaign, age)
     return table
 

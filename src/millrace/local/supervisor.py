@@ -106,7 +106,7 @@ class Supervisor:
         if content != self._written:
             with suppress(OSError):  # a full disk must not prevent the shutdown
                 write_state(self.home / "run" / "workspace.json", content)
-            self._written = content
+                self._written = content
 
 
 def _stop_all(runners: Sequence[ServiceRunner], until: float) -> None:

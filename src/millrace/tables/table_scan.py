@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from lakehouse.errors import MillraceError
+from lakehouse.rows.duckdb_sql import spark_sql
 from lakehouse.settings import Settings
 from millrace.tables.pins import at_pinned_versions, pinned_versions
 
@@ -87,8 +88,7 @@ def query(settings: Settings, sql: str) -> list[Row]:
         return run_query(settings, sql).to_dicts()
     spark = _spark_session()
     spark.sql(f"SET CATALOG `{settings.catalog}`")
-    asked = at_pinned_versions(sql).replace('"', "`")
-    return [row.asDict(recursive=True) for row in spark.sql(asked).collect()]
+    return [row.asDict(recursive=True) for row in spark.sql(spark_sql(at_pinned_versions(sql))).collect()]
 
 
 def rows_of(frame: nw.LazyFrame[Any]) -> list[Row]:

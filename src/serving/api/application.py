@@ -50,7 +50,7 @@ def application(hub: Hub, terms: Terms, send_timeout: float, site: Site) -> Star
     """
     policy, sessions = PolicyFile(site.conf, site.home).current, Sessions(SessionKey(site.home).secret)
     readers = Readers(policy, sessions, trusts_local=site.trusts_local)
-    webhooks = Webhooks(hub, readers, terms, site.home, site.webhook_hosts)
+    webhooks = Webhooks(hub, readers, terms, site.home, site.webhook_hosts, site.reads)
     api = StreamingApi(hub, readers, sessions, terms, send_timeout, site.reads)
     app = api.app(more=[live_route(site.currency), *webhooks.routes])
     return with_documents(webhooks.attach(app))

@@ -10,9 +10,9 @@ from starlette.requests import HTTPConnection
 from lakehouse.access.read_log import Reads
 from lakehouse.errors import MillraceError
 from serving.api.readers import Reader
-from serving.api.seen_versions import SeenVersions
 from serving.stream.hub import Wanted
 from serving.stream.messages import Message, closed_message
+from serving.stream.seen_versions import SeenVersions
 from serving.stream.subscription import SlowSubscriberError, Subscription
 
 _LOG = logging.getLogger("serving")
@@ -33,7 +33,7 @@ class Following:
 
     def seen(self, reader: Reader, wanted: Wanted) -> SeenVersions:
         """A recorder of the versions that one reader sees."""
-        return SeenVersions(self._reads, reader, wanted)
+        return SeenVersions(self._reads, reader.name, reader.role.name, wanted)
 
     def close(self) -> None:
         """Write pending records of reads."""

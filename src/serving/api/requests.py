@@ -33,7 +33,7 @@ def wanted_of(fields: Mapping[str, Any]) -> Wanted:
     select = fields.get("select") or ()
     if isinstance(select, str):
         select = [name.strip() for name in select.split(",")]
-    if not all(isinstance(name, str) for name in select):
+    if not isinstance(select, (list, tuple)) or not all(isinstance(name, str) for name in select):
         raise MillraceError("select is no list of columns", "As an example: channel,events")
     return Wanted(_text(fields, "table"), _text(fields, "sql"), where, tuple(select))
 
@@ -55,6 +55,15 @@ def terms_of(fields: Mapping[str, Any], terms: Terms) -> Terms:
             raise MillraceError(f"conflate is {value}", "Write true or false")
         found = replace(found, conflates=value == "true")
     return found
+
+
+def position_of(fields: Mapping[str, Any]) -> str | None:
+    """The resume token in `after`; None without one.
+
+    Raises:
+        MillraceError: if it is no text.
+    """
+    return _text(fields, "after")
 
 
 def seconds_of(fields: Mapping[str, Any], name: str, default: float, most: float) -> float:

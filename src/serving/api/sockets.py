@@ -11,11 +11,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from lakehouse.errors import MillraceError
 from serving.api.following import Following, log_slow
 from serving.api.readers import Reader, Readers, UnknownReaderError
-from serving.api.requests import terms_of, wanted_of
+from serving.api.requests import position_of, terms_of, wanted_of
 from serving.stream.hub import Hub, Wanted
 from serving.stream.messages import Message, closed_message
 from serving.stream.subscription import Subscription, Terms
 
+_FIRST_SECONDS = 10.0  # for the first message
 _CLOSE_SECONDS = 2.0
 _REFUSED, _SLOW = 1008, 1013
 """Close codes of RFC 6455 and its registry: policy violation, try again later."""
@@ -63,9 +64,12 @@ class Sockets:
 
     async def _converse(self, socket: WebSocket, reader: Reader) -> int:
         """Send the messages that the first message asks for. Returns the close code."""
-        asked = await _object(socket)
+        try:
+            asked = await asyncio.wait_for(_object(socket), _FIRST_SECONDS)
+        except asyncio.TimeoutError:
+            raise MillraceError("no message came", "Send what to follow as the first message") from None
         wanted, terms = wanted_of(asked), terms_of(asked, self._terms)
-        subscription = await self._hub.subscribe(wanted, reader.role, asked.get("after"), terms, reader.name)
+        subscription = await self._hub.subscribe(wanted, reader.role, position_of(asked), terms, reader.name)
         messages = self._following.messages(socket, reader, wanted, subscription)
         sending = asyncio.ensure_future(self._send(socket, wanted, messages))
         listening = asyncio.ensure_future(_listen(socket, subscription))

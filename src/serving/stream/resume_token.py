@@ -11,6 +11,13 @@ _TOKEN = re.compile(r"([0-9a-f]{8})~(.+)")
 _PART = re.compile(r"([a-z_]+\.[a-z_0-9]+):(-?\d{1,18}):([0-9a-f]*)")
 
 
+def versions_in(token: str) -> dict[str, int]:
+    """The versions by table in a resume token; empty if the text is not one."""
+    whole = _TOKEN.fullmatch(token)
+    parts = [_PART.fullmatch(part) for part in whole[2].split(",")] if whole else []
+    return {part[1]: int(part[2]) for part in parts if part}
+
+
 @dataclass(frozen=True)
 class Subject:
     """The content of resume tokens, except the position.

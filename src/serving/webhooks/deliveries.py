@@ -7,6 +7,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from lakehouse.access.read_log import Reads
 from serving.stream.hub import Hub
 from serving.stream.subscription import Terms
 from serving.webhooks.delivery import Delivery, Retries, RoleOf
@@ -27,16 +28,24 @@ class Deliveries:
         store: the webhooks.
         terms: settings of subscriptions.
         retries: settings of retries.
+        reads: records what receivers have got; None: nothing is recorded.
     """
 
     def __init__(
-        self, hub: Hub, role_of: RoleOf, store: WebhookStore, terms: Terms, retries: Retries
+        self,
+        hub: Hub,
+        role_of: RoleOf,
+        store: WebhookStore,
+        terms: Terms,
+        retries: Retries,
+        reads: Reads | None = None,
     ) -> None:
         self._hub = hub
         self._role_of = role_of
         self._store = store
         self._terms = terms
         self._retries = retries
+        self._reads = reads
         self._owner = uuid.uuid4().hex
         self._running: dict[str, asyncio.Task[None]] = {}
 
@@ -70,7 +79,14 @@ class Deliveries:
         await self._stop(ended)
         for name in wanted - self._running.keys():
             delivery = Delivery(
-                self._hub, self._role_of, self._store, self._terms, self._retries, self._owner, name
+                self._hub,
+                self._role_of,
+                self._store,
+                self._terms,
+                self._retries,
+                self._owner,
+                name,
+                self._reads,
             )
             self._running[name] = asyncio.create_task(delivery.run())
 

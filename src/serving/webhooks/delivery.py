@@ -7,9 +7,12 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
+from lakehouse.access.read_log import Reads
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
 from serving.stream.hub import Hub
+from serving.stream.resume_token import versions_in
+from serving.stream.seen_versions import SeenVersions
 from serving.stream.subscription import Terms
 from serving.webhooks.groups import follow
 from serving.webhooks.sender import Answer, Sender
@@ -54,6 +57,7 @@ class Delivery:
         retries: settings of retries.
         owner: this node's name in the lease.
         webhook_id: id of the webhook.
+        reads: records what receivers have got; None: nothing is recorded.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Delivery:
         retries: Retries,
         owner: str,
         webhook_id: str,
+        reads: Reads | None = None,
     ) -> None:
         self._hub = hub
         self._role_of = role_of
@@ -73,6 +78,7 @@ class Delivery:
         self._retries = retries
         self._owner = owner
         self._id = webhook_id
+        self._reads = reads
 
     async def run(self) -> None:
         """Deliver until the webhook is removed or disabled, or the task is cancelled."""
@@ -94,9 +100,11 @@ class Delivery:
 
     async def _deliver(self, webhook: Webhook) -> None:
         sender = Sender(webhook, self._retries.timeout)
+        role = self._role(webhook)
+        seen = SeenVersions(self._reads, webhook.reader, role.name, webhook.wanted)
         try:
             if webhook.pending is not None:
-                webhook = await self._send(sender, webhook)
+                webhook = await self._send(sender, webhook, seen)
             role = self._role(webhook)
             async with aclosing(follow(self._hub, webhook, role, self._terms)) as groups:
                 async for group in groups:
@@ -104,15 +112,16 @@ class Delivery:
                         return
                     if group.messages:
                         await self._must(self._store.set_pending, webhook, group.body, group.position)
-                        webhook = await self._send(sender, await self._load())
+                        webhook = await self._send(sender, await self._load(), seen)
                         if webhook.position != group.position:
                             return
                     elif group.position != webhook.position:
                         await self._must(self._store.set_position, webhook, group.position)
         finally:
+            seen.end()
             await sender.close()
 
-    async def _send(self, sender: Sender, webhook: Webhook) -> Webhook:
+    async def _send(self, sender: Sender, webhook: Webhook, seen: SeenVersions) -> Webhook:
         """Retry the pending delivery until the receiver accepts it. Returns the updated webhook."""
         pause = self._retries.first
         while webhook.pending is not None:
@@ -122,6 +131,7 @@ class Delivery:
             answer = await sender.send(webhook.pending)
             if answer.error is None:
                 await self._must(self._store.set_delivered, webhook)
+                seen.note(versions_in(webhook.pending.position))
             else:
                 await self._fail(webhook, webhook.pending, answer)
                 await asyncio.sleep(max(pause, answer.wait or 0))
@@ -153,7 +163,7 @@ class Delivery:
         webhook = await self._load_or_none()
         if webhook is not None and webhook.last_error != error:
             _LOG.warning("Webhook %s: %s", self._id, error)
-            await asyncio.to_thread(self._store.set_failed, self._owner, webhook, error, time.time())
+            await asyncio.to_thread(self._store.set_error, self._owner, webhook, error)
 
     async def _load(self) -> Webhook:
         found = await self._load_or_none()

@@ -14,9 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from lakehouse.access.read_log import Reads
 from lakehouse.errors import MillraceError
 from serving.api.readers import Readers
-from serving.api.requests import terms_of, wanted_of
+from serving.api.requests import position_of, terms_of, wanted_of
 from serving.stream.hub import Hub
 from serving.stream.subscription import Terms
 from serving.webhooks.deliveries import Deliveries
@@ -40,15 +41,24 @@ class Webhooks:
         terms: settings of subscriptions.
         home: folder of the workspace.
         hosts: hosts to which webhooks may be sent, in addition to this machine.
+        reads: records what receivers have got; None: nothing is recorded.
     """
 
-    def __init__(self, hub: Hub, readers: Readers, terms: Terms, home: Path, hosts: Collection[str]) -> None:
+    def __init__(
+        self,
+        hub: Hub,
+        readers: Readers,
+        terms: Terms,
+        home: Path,
+        hosts: Collection[str],
+        reads: Reads | None = None,
+    ) -> None:
         self._hub = hub
         self._readers = readers
         self._terms = terms
         self._hosts = hosts
         self._store = WebhookStore(home / "serve" / _FILE)
-        self._deliveries = Deliveries(hub, readers.role_of, self._store, terms, Retries())
+        self._deliveries = Deliveries(hub, readers.role_of, self._store, terms, Retries(), reads)
 
     @property
     def routes(self) -> list[BaseRoute]:
@@ -75,13 +85,13 @@ class Webhooks:
         """Register a webhook. The answer has its secret, which is shown this once."""
         reader, asked = self._readers.find(request), await _object(request)
         wanted, terms = wanted_of(asked), terms_of(asked, self._terms)
-        url, after = asked.get("url"), asked.get("after")
+        url, after = asked.get("url"), position_of(asked)
         if not isinstance(url, str):
             raise MillraceError("url is missing", "Say where changes are to be sent")
         check_target(url, self._hosts, is_local=reader.is_local)
         source = await asyncio.to_thread(self._hub.source, wanted, reader.role)
         if after is not None:
-            self._hub.subject(wanted, reader.role, source).position(str(after))
+            self._hub.subject(wanted, reader.role, source).position(after)
         webhook = Webhook(
             f"whk_{secrets.token_hex(8)}",
             reader.name,

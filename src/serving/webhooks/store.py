@@ -136,6 +136,13 @@ class WebhookStore:
             {"owner": owner, "id": webhook.id, "now": now, "error": error},
         )
 
+    def set_error(self, owner: str, webhook: Webhook, error: str) -> None:
+        """Store why nothing can be sent. Unlike a failed attempt, it does not count against the receiver."""
+        self._change(
+            f"UPDATE webhooks SET failing_since = NULL, last_error = :error WHERE id = :id AND {_OWNED}",
+            {"owner": owner, "id": webhook.id, "error": error},
+        )
+
     def disable(self, owner: str, webhook: Webhook, error: str, now: float) -> None:
         """Disable a webhook."""
         self._change(

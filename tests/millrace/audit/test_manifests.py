@@ -11,7 +11,7 @@ import pytest
 from bronze.topics.topic_history import LOST, STARTED, BrokerTopic, TopicChange
 from lakehouse.settings import load_settings
 from millrace.audit.finding import Finding
-from millrace.audit.manifests import against_manifests
+from millrace.audit.manifests import against_manifests, read_manifests
 from millrace.clients.checksum import MODULUS, as_hex, value_digest
 from millrace.tables.topic_state import TopicState
 
@@ -53,7 +53,7 @@ def audit_manifest(
     broker = {"events": BrokerTopic(changes[-1].topic_id, {0: (0, end)})}
     spans = {("events", place): (0, after, after) for place, after in held.items()}
     (finding,) = against_manifests(
-        load_settings(home=home), TopicState(("events",), changes, spans, {}, broker), bronze
+        read_manifests(load_settings(home=home)), TopicState(("events",), changes, spans, {}, broker), bronze
     )
     return finding
 

@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from kit.access import ROLES, write_policy
 from kit.api_process import api_process
+from kit.delivered import delivered
+from kit.polling import eventually
 from kit.warehouse_builder import append_rows, replace_rows
 from lakehouse.errors import MillraceError
 from millrace.cli import app, register_commands
@@ -116,6 +118,20 @@ def test_api_records_reads(tmp_path: Path) -> None:
         server.process.terminate()
         server.process.wait(30)
         server.process = None
+    assert [(row["reader"], row["way"], row["version"], row["subject"]) for row in listed()] == [
+        ("(local)", "api", 0, FUNNEL)
+    ]
+
+
+def test_webhook_records_reads(tmp_path: Path) -> None:
+    write(tmp_path, 1)
+    with delivered() as receiver, api_process(tmp_path, MILLRACE_RECORD_READS="true") as server:
+        asked = {"url": receiver.url, "table": FUNNEL}
+        answer = httpx.post(f"{server.url}/v1/webhooks", json=asked)
+        receiver.secret = answer.json()["secret"]
+        eventually(lambda: receiver.numbers, 20, "a delivery")
+        log = tmp_path / "warehouse" / "ops" / "reads" / "_delta_log"
+        eventually(lambda: log.is_dir() and listed(), 30, "the read is recorded")
     assert [(row["reader"], row["way"], row["version"], row["subject"]) for row in listed()] == [
         ("(local)", "api", 0, FUNNEL)
     ]

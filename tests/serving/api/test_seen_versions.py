@@ -15,9 +15,9 @@ from lakehouse.access.role import Role
 from lakehouse.access.tokens import digest_of
 from serving.api.app import StreamingApi
 from serving.api.readers import Reader, Readers
-from serving.api.seen_versions import SeenVersions, subject_of
 from serving.api.sessions import Sessions
 from serving.stream.hub import Hub, Limits, Wanted
+from serving.stream.seen_versions import SeenVersions, subject_of
 from serving.stream.subscription import Terms
 
 TOKEN = "t" * 40
@@ -68,7 +68,7 @@ def reader(home: Path) -> Reader:
 
 def test_stream_reads_are_logged_first_each_minute_and_at_the_end(tmp_path: Path) -> None:
     notes, clock = Notes(), Clock()
-    seen = SeenVersions(notes, reader(tmp_path), Wanted(NAME), clock)
+    seen = SeenVersions(notes, "shop-bi", "analyst", Wanted(NAME), clock)
     for second, version in ((0, 1), (1, 2), (59, 3), (60, 4), (61, 5), (119, 6)):
         clock.now = 100.0 + second
         seen.note({NAME: version})
@@ -80,7 +80,7 @@ def test_stream_reads_are_logged_first_each_minute_and_at_the_end(tmp_path: Path
 
 def test_unchanged_version_is_logged_once(tmp_path: Path) -> None:
     notes, clock = Notes(), Clock()
-    seen = SeenVersions(notes, reader(tmp_path), Wanted(NAME), clock)
+    seen = SeenVersions(notes, "shop-bi", "analyst", Wanted(NAME), clock)
     for _ in range(3):
         seen.note({NAME: 1})
         clock.now += 100
@@ -90,7 +90,7 @@ def test_unchanged_version_is_logged_once(tmp_path: Path) -> None:
 
 def test_reader_without_data_is_not_logged(tmp_path: Path) -> None:
     notes = Notes()
-    seen = SeenVersions(notes, reader(tmp_path), Wanted(NAME))
+    seen = SeenVersions(notes, "shop-bi", "analyst", Wanted(NAME))
     seen.note({})
     seen.end()
     assert notes.taken == []

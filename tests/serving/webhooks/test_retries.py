@@ -21,7 +21,7 @@ from lakehouse.access.role import Role
 from serving.stream.hub import Hub, Limits, Wanted
 from serving.stream.subscription import Terms
 from serving.webhooks.deliveries import Deliveries
-from serving.webhooks.delivery import Retries
+from serving.webhooks.delivery import Retries, RoleOf
 from serving.webhooks.sender import Answer, Sender
 from serving.webhooks.signing import new_secret
 from serving.webhooks.store import WebhookStore
@@ -52,6 +52,7 @@ def run_with_deliveries(
     retries: Retries,
     work: Callable[[WebhookStore], Awaitable[None]],
     nodes: int = 1,
+    role_of: RoleOf | None = None,
 ) -> None:
     """Run work while changes of a table are delivered to a receiver."""
 
@@ -64,7 +65,7 @@ def run_with_deliveries(
         try:
             async with AsyncExitStack() as running:
                 for _ in range(nodes):
-                    deliveries = Deliveries(hub, lambda _: role, store, Terms(), retries)
+                    deliveries = Deliveries(hub, role_of or (lambda _: role), store, Terms(), retries)
                     await running.enter_async_context(deliveries.running())
                 await work(store)
         finally:
@@ -93,6 +94,27 @@ def test_failing_receiver_gets_each_delivery_in_order(script: list[Behaviour]) -
         for delivery, body in receiver.attempts:
             bodies.setdefault(delivery, set()).add(body)
         assert [delivery for delivery, found in bodies.items() if len(found) > 1] == []
+
+
+def test_webhook_is_not_disabled_by_a_failure_after_its_token_was_invalid(tmp_path: Path) -> None:
+    rows, role = [add(tmp_path, 0)], Role("admin", MaskKey(tmp_path))
+    roles: list[Role | None] = [role]
+    retries = Retries(first=0.01, longest=0.05, timeout=0.6, give_up=0.5)
+    with delivered() as receiver:
+
+        async def work(store: WebhookStore) -> None:
+            await wait_until(lambda: receiver.table() == rows)
+            roles[0] = None
+            rows.append(add(tmp_path, 1))
+            await wait_until(lambda: "may not read" in (store.all()[0].last_error or ""))
+            await asyncio.sleep(2 * retries.give_up)
+            receiver.script.append(Behaviour.REFUSE)
+            roles[0] = role
+            await wait_until(lambda: receiver.table() == rows)
+            assert store.all()[0].disabled_at is None
+
+        run_with_deliveries(tmp_path, receiver, retries, work, role_of=lambda _: roles[0])
+    assert receiver.script == []
 
 
 def test_unanswered_delivery_is_repeated_by_next_server(tmp_path: Path) -> None:

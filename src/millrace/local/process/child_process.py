@@ -58,7 +58,12 @@ class Child:
         self.program = program
         self.started = time.monotonic()
         self._process = _spawn(program)
-        self._record = process_registry.register(program.home, program.name, self.pid)
+        try:
+            self._record = process_registry.register(program.home, program.name, self.pid)
+        except OSError:  # unregistered, it could not be found after a crash
+            self._process.kill()
+            self._process.wait()
+            raise
 
     @property
     def pid(self) -> int:

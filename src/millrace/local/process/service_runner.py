@@ -106,6 +106,8 @@ class ServiceRunner:
                 self.service.check()
                 program = self.service.prepare()
             self.child = Child(program)
+        except OSError as error:  # e.g. a full disk: it may have room later
+            self._fail(str(error))
         except MillraceError as error:
             if self.starts == 0:
                 raise

@@ -11,7 +11,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import (
+    Client,
+    Connection,
+    Listener,
+    answer_challenge,
+    deliver_challenge,
+)
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory, gettempdir
@@ -41,11 +47,11 @@ def accept_requests(home: Path, stop: threading.Event) -> Iterator[_Request]:
     key, requests = secrets.token_bytes(32), SimpleQueue[_Request]()
     with (
         TemporaryDirectory(prefix="millrace-", dir=place) as folder,
-        Listener(f"{folder}/socket", "AF_UNIX", authkey=key) as listener,
+        Listener(f"{folder}/socket", "AF_UNIX") as listener,
     ):
         state = {"home": str(home), "socket": listener.address, "key": key.hex()}
         write_state(home / _STATE_FILE, state, mode=0o600)
-        threading.Thread(target=_accept, args=(listener, requests, stop), daemon=True).start()
+        threading.Thread(target=_accept, args=(listener, key, requests, stop), daemon=True).start()
         while not stop.is_set():
             with suppress(Empty):
                 yield requests.get(timeout=_POLL_SECONDS)
@@ -62,11 +68,19 @@ def connect(home: Path) -> Connection:
     return Client(state["socket"], "AF_UNIX", bytes.fromhex(state["key"]))
 
 
-def _accept(listener: Listener, requests: SimpleQueue[_Request], stop: threading.Event) -> None:
+def _accept(listener: Listener, key: bytes, requests: SimpleQueue[_Request], stop: threading.Event) -> None:
     while not stop.is_set():
-        with suppress(AuthenticationError, OSError, EOFError):
-            connection = listener.accept()
-            requests.put((connection, connection.recv_bytes()))
+        with suppress(OSError):
+            arguments = (listener.accept(), key, requests)
+            threading.Thread(target=_authenticate, args=arguments, daemon=True).start()
+
+
+def _authenticate(connection: Connection, key: bytes, requests: SimpleQueue[_Request]) -> None:
+    """Check that both ends have the key, beside other requests: a client may stop in the middle."""
+    with suppress(AuthenticationError, OSError, EOFError):
+        deliver_challenge(connection, key)
+        answer_challenge(connection, key)
+        requests.put((connection, connection.recv_bytes()))
 
 
 def _remove_stale(home: Path) -> None:

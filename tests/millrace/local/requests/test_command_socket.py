@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -221,6 +222,22 @@ next(accept_requests(pathlib.Path({str(home)!r}), threading.Event()))
     ours = socket_of(home)
     engine.end()
     assert not ours.parent.exists()
+
+
+def test_client_that_does_not_end_its_handshake_blocks_no_other(engine: Engine) -> None:
+    address = str(socket_of(engine.settings.home))
+    with Connection(descriptor_of(address)) as silent, Connection(descriptor_of(address)) as cut:
+        assert silent.poll(5), "the challenge"
+        cut.recv_bytes()
+        cut.send_bytes(b"no answer")
+        execute_in_engine(engine.settings, COMMAND, lambda _: None)
+
+
+def descriptor_of(address: str) -> int:
+    """The descriptor of a connection to a socket."""
+    opened = socket.socket(socket.AF_UNIX)
+    opened.connect(address)
+    return opened.detach()
 
 
 def test_only_user_of_engine_can_connect(engine: Engine) -> None:

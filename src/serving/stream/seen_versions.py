@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 
 from lakehouse.access.read_log import Reads
-from serving.api.readers import Reader
 from serving.stream.hub import Wanted
 
 _SECONDS = 60.0
@@ -16,7 +15,8 @@ class SeenVersions:
 
     Args:
         reads: the log of reads; None: nothing is recorded.
-        reader: the reader.
+        reader: name of the reader.
+        role: name of their role.
         wanted: the table or query that is followed.
         clock: monotonic clock (s).
     """
@@ -24,12 +24,14 @@ class SeenVersions:
     def __init__(
         self,
         reads: Reads | None,
-        reader: Reader,
+        reader: str,
+        role: str,
         wanted: Wanted,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._reads = reads
         self._reader = reader
+        self._role = role
         self._wanted = wanted
         self._clock = clock
         self._noted: Mapping[str, int] = {}
@@ -54,8 +56,7 @@ class SeenVersions:
         if self._reads is None or not self._last or self._last == self._noted:
             return
         self._noted, self._noted_at = self._last, self._clock()
-        name, role = self._reader.name, self._reader.role.name
-        self._reads.note(name, role, "api", self._noted, subject_of(self._wanted))
+        self._reads.note(self._reader, self._role, "api", self._noted, subject_of(self._wanted))
 
 
 def subject_of(wanted: Wanted) -> str:
