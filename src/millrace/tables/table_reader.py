@@ -60,8 +60,13 @@ def last_commit(settings: Settings, name: str, job: str) -> Mapping[str, Any]:
 
 def table_rows(settings: Settings) -> dict[str, int]:
     """Number of rows by table, from Delta's statistics; 0 for a missing table."""
-    tables = {name: open_table(settings, name) for name in TABLES}
-    return {name: 0 if table is None else table.count() for name, table in tables.items()}
+    return {name: row_count(settings, name) for name in TABLES}
+
+
+def row_count(settings: Settings, name: str) -> int:
+    """Number of rows of a table, from Delta's statistics; 0 for a missing table."""
+    table = open_table(settings, name)
+    return 0 if table is None else int(table.count())
 
 
 def rows_by_topic(settings: Settings) -> dict[str, dict[str, int]]:
@@ -97,14 +102,16 @@ def tables_of_other_rules(settings: Settings) -> list[str]:
     Tables are read if their statistics are missing or differ.
     """
     now = rules_version(settings.conf)
-    return [
-        name
-        for name, table in TABLES.items()
-        if _RULES in table.column_names and table.layer != "ops" and not _all_by(settings, name, now)
-    ]
+    return [name for name in tables_with_rules() if not is_all_by(settings, name, now)]
 
 
-def _all_by(settings: Settings, name: str, version: str) -> bool:
+def tables_with_rules() -> list[str]:
+    """Tables whose rows name the rules that they are by."""
+    return [name for name, table in TABLES.items() if _RULES in table.column_names and table.layer != "ops"]
+
+
+def is_all_by(settings: Settings, name: str, version: str) -> bool:
+    """Whether all rows of a table are by one version of the rules."""
     table = open_table(settings, name)
     if table is None:
         return True

@@ -13,6 +13,7 @@ from rich.text import Text
 from lakehouse.settings import Settings
 from millrace.local.status.render import render
 from millrace.local.status.snapshot import Snapshot, take_snapshot
+from millrace.local.status.table_figures import TableFigures
 
 _LOOK_SECONDS = 2.0
 _TICK_SECONDS = 0.25
@@ -29,6 +30,7 @@ class StatusPoller:
         self.latest: Snapshot | None = None
         self._lag = lag
         self._settings = settings
+        self._figures = TableFigures(settings)
         self._counts: deque[tuple[float, int]] = deque(maxlen=_RATE_OVER)
         threading.Thread(target=self._look, name="watcher", daemon=True).start()
 
@@ -45,7 +47,7 @@ class StatusPoller:
         while True:
             # Tables may change while they are read; the next poll tries again.
             with suppress(Exception, KeyboardInterrupt):  # polars raises the latter in any thread on Ctrl-C
-                self.latest = take_snapshot(self._settings, self._lag)
+                self.latest = take_snapshot(self._settings, self._lag, self._figures)
                 self._counts.append((time.monotonic(), self.latest.rows.get(INGESTED, 0)))
             time.sleep(_LOOK_SECONDS)
 

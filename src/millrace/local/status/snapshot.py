@@ -13,6 +13,7 @@ from millrace.local.launch import workspace_state
 from millrace.local.process.home_lock import supervisor_pid
 from millrace.local.process.state_files import read_state
 from millrace.local.services import ENGINE
+from millrace.local.status.table_figures import TableFigures
 
 
 @dataclass
@@ -61,12 +62,13 @@ class Snapshot:
         return min(reached, default=None)
 
 
-def take_snapshot(settings: Settings, lag: bool = True) -> Snapshot:
+def take_snapshot(settings: Settings, lag: bool = True, figures: TableFigures | None = None) -> Snapshot:
     """Read everything once, which takes up to a few seconds for large homes.
 
     Args:
         settings: the settings in force.
         lag: whether to compute the lag of bronze, which is the most expensive part.
+        figures: of the tables, kept between snapshots; None: computed anew.
     """
     saved = workspace_state(settings)
     alive = supervisor_pid(settings.home) is not None
@@ -80,7 +82,7 @@ def take_snapshot(settings: Settings, lag: bool = True) -> Snapshot:
         snapshot.jobs = _jobs(settings, snapshot.processes.get(ENGINE, {}).get("pid"))
     elif error := saved.get("error"):
         snapshot.notes.append(f"it last failed: {error['problem']}")
-    _read_tables(settings, snapshot, lag)
+    _read_tables(settings, snapshot, lag, figures or TableFigures(settings))
     return snapshot
 
 
@@ -95,19 +97,18 @@ def _jobs(settings: Settings, pid: int | None) -> dict[str, dict[str, Any]]:
     return dict(saved.get("jobs", {})) if pid is not None and saved.get("pid") == pid else {}
 
 
-def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool) -> None:
-    from millrace.tables import table_reader
-    from millrace.tables.gate_status import held_error, is_held
+def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool, figures: TableFigures) -> None:
+    from millrace.tables.gate_status import held_error
 
-    snapshot.rows = _read(lambda: table_reader.table_rows(settings), snapshot, {})
-    snapshot.ledger = _read(lambda: table_reader.ledger_sums(settings), snapshot, {})
-    if lacking := _read(lambda: table_reader.without_rate(settings), snapshot, 0):
+    snapshot.rows = _read(figures.rows, snapshot, {})
+    snapshot.ledger = _read(figures.ledger_sums, snapshot, {})
+    if lacking := _read(figures.without_rate, snapshot, 0):
         snapshot.notes.append(f"{lacking:,} amounts have no reporting value: no exchange rate")
-    if due := _read(lambda: table_reader.tables_of_other_rules(settings), snapshot, []):
+    if due := _read(figures.tables_of_other_rules, snapshot, []):
         snapshot.notes.append(f"rows by other rules than those of conf/: `millrace rebuild {' '.join(due)}`")
-    if _read(lambda: is_held(settings), snapshot, False):
+    if _read(figures.is_held, snapshot, False):
         snapshot.notes.append(held_error(settings).problem)
-    snapshot.behind = _read(lambda: table_reader.behind(settings), snapshot, {})
+    snapshot.behind = _read(figures.behind, snapshot, {})
     if lag and _read(lambda: _answers(settings), snapshot, False):
         _read_topics(settings, snapshot)
 

@@ -1,0 +1,74 @@
+"""Figures of tables for repeated views: a figure is computed again only if its table has another version."""
+
+import time
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any, TypeVar
+
+from lakehouse.contracts import TABLES
+from lakehouse.delta.log_files import latest_version, written_at
+from lakehouse.run.rules_version import rules_version
+from lakehouse.settings import Settings
+from millrace.tables import table_reader
+from millrace.tables.gate_status import is_held
+from millrace.tables.table_reader import table_path
+
+Figure = TypeVar("Figure")
+_BEHIND_SECONDS = 10
+
+
+class TableFigures:
+    """The figures of a home that `millrace status` and `millrace demo` show.
+
+    Args:
+        settings: the settings in force.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._versions: dict[str, int] = {}
+        self._figures: dict[tuple[str, Hashable], tuple[Hashable, Any]] = {}
+
+    def rows(self) -> dict[str, int]:
+        """Number of rows by table."""
+        return {
+            name: self._of(name, "rows", partial(table_reader.row_count, self._settings, name))
+            for name in TABLES
+        }
+
+    def ledger_sums(self) -> dict[str, dict[str, Any]]:
+        """See `table_reader.ledger_sums`."""
+        return self._of("ops.ledger", "sums", lambda: table_reader.ledger_sums(self._settings))
+
+    def behind(self) -> dict[str, dict[str, Any]]:
+        """See `table_reader.behind`; `seconds` is up to 10 seconds old."""
+        at = int(time.monotonic() / _BEHIND_SECONDS)
+        return self._of("ops.ledger", "behind", lambda: table_reader.behind(self._settings), at)
+
+    def without_rate(self) -> int:
+        """See `table_reader.without_rate`."""
+        return self._of("gold.conversions", "rates", lambda: table_reader.without_rate(self._settings))
+
+    def tables_of_other_rules(self) -> list[str]:
+        """See `table_reader.tables_of_other_rules`."""
+        now = rules_version(self._settings.conf)
+        return [
+            name
+            for name in table_reader.tables_with_rules()
+            if not self._of(name, "rules", partial(table_reader.is_all_by, self._settings, name, now), now)
+        ]
+
+    def is_held(self) -> bool:
+        """Whether gold is held."""
+        return self._of("ops.gates", "held", lambda: is_held(self._settings))
+
+    def _of(self, name: str, figure: str, work_out: Callable[[], Figure], key: Hashable = None) -> Figure:
+        """A figure of a table. Costs two file-system calls while its version is the same."""
+        folder = table_path(self._settings, name)
+        version = self._versions[name] = latest_version(folder, self._versions.get(name, -1))
+        stamp = (version, written_at(folder, version), key)
+        known = self._figures.get((name, figure))
+        if known is None or known[0] != stamp:
+            known = self._figures[name, figure] = stamp, work_out()
+        found: Figure = known[1]
+        return found
