@@ -12,7 +12,9 @@ from pathlib import Path
 def main() -> None:
     """Install the wheel, whose dependencies are those of requirements.txt, and become the program."""
     (wheel,) = Path(__file__).parent.glob("millrace-*.whl")
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", str(wheel)], check=True)
+    # A later deployment may bring another wheel of the same version.
+    install = ("pip", "install", "--quiet", "--no-deps", "--force-reinstall", str(wheel))
+    subprocess.run([sys.executable, "-m", *install], check=True)
     os.execv(sys.executable, [sys.executable, "-m", *sys.argv[1:]])
 
 

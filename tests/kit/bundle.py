@@ -37,7 +37,7 @@ OPERATIONS = {
 }
 """Jobs that are started manually on a workspace, with their parameters."""
 
-REQUIRED = {"catalog": "main", "kafka_bootstrap": "host:9092"}
+REQUIRED = {"catalog": "main", "kafka_bootstrap": "host:9092", "node_type_id": "i3.xlarge"}
 """Variables without a default, on every workspace target."""
 
 _PRINCIPAL = "11111111-2222-4333-8444-555555555555"

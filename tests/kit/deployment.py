@@ -193,7 +193,7 @@ def check_upload(root: Path) -> None:
     tree = tree_of(root, "prod")
     assert tree["sync"] == {
         "paths": ["dashboards", "collector"],
-        "include": ["dashboards/*.whl", "collector/*.whl"],
+        "include": [f"{app}/*.[tw][xh][tl]" for app in ("dashboards", "collector")],
     }
     assert tree["bundle"]["databricks_cli_version"]
     assert all(tree_of(root, target)["presets"]["tags"] for target in WORKSPACES)

@@ -27,11 +27,11 @@ def print_failures(console: Console, failures: Sequence[Failure]) -> None:
 def print_gate(console: Console, last: dict[str, Any] | None, held: bool) -> None:
     """Print whether the gate is open, since when and why; `last` is its latest change."""
     if last is None:
-        console.print("[green]open[/]: it has never been closed")
+        console.print(Text.assemble(("open", "green"), ": it has never been closed"))
         return
     since = f"since {last['at']:%Y-%m-%d %H:%M:%S}"
     if held:
-        console.print(f"[red]closed[/] {since}: gold is held")
+        console.print(Text.assemble(("closed", "red"), f" {since}: gold is held"))
         for reason in last["reasons"]:
             console.print(Text(f"  {reason}"))
         console.print("Next: millrace quality explain; then millrace replay, or millrace release")
@@ -45,7 +45,7 @@ def print_results(console: Console, results: list[dict[str, Any]], every: bool) 
     shown = [row for row in results if every or not row["success"]]
     table = Table("", "severity", "expectation", "not as expected", "evaluated", box=None, header_style="dim")
     for row in shown:
-        mark = "[green]ok[/]" if row["success"] else "[red]failed[/]"
+        mark = Text("ok", "green") if row["success"] else Text("failed", "red")
         found = f"{row['unexpected_count']:,} of {row['rows']:,}"
         name = Text(f"{row['table']}: {row['name']}")
         table.add_row(mark, row["severity"], name, found, f"{row['run_at']:%Y-%m-%d %H:%M:%S}")
