@@ -1,5 +1,6 @@
 """Reads bodies and logins of HTTP requests, with limits."""
 
+import asyncio
 import base64
 import binascii
 import zlib
@@ -10,6 +11,9 @@ from starlette.requests import Request
 
 from intake.log.message_log import OverloadedError
 from intake.segment_requests import BadRequestError, TooLargeError
+
+_FEW_BYTES, _MOST_RATIO = 64 << 10, 100
+"""A body may be decompressed to so many bytes, or to so many times its size: events reach a ratio of 50."""
 
 
 class BodyMemory:
@@ -73,7 +77,7 @@ async def read_body(request: Request, most: int, lease: Lease) -> bytes:
         lease: reserves memory as parts of the body come.
 
     Raises:
-        TooLargeError: if the body is larger.
+        TooLargeError: if the body is larger, or was compressed more than events can be.
         BadRequestError: if the body does not match its Content-Encoding.
         OverloadedError: if there is no memory for it.
         SlowBodyError: if it arrives too slowly.
@@ -93,7 +97,8 @@ async def read_body(request: Request, most: int, lease: Lease) -> bytes:
         return bytes(body)
     if encoding != "gzip":
         raise BadRequestError("Content-Encoding is neither gzip nor identity")
-    plain = _unzipped(bytes(body), most)
+    most_plain = min(most, max(_FEW_BYTES, _MOST_RATIO * len(body)))
+    plain = await asyncio.to_thread(_unzipped, bytes(body), most_plain)
     lease.take(len(plain))
     return plain
 
@@ -116,7 +121,7 @@ def _unzipped(body: bytes, most: int) -> bytes:
     except zlib.error:
         raise BadRequestError("the body is not gzip") from None
     if len(plain) > most:
-        raise TooLargeError(f"the body is larger than {most:,} bytes")
+        raise TooLargeError(f"the body has more than {most:,} bytes once it is decompressed")
     if not inflate.eof:
         raise BadRequestError("the body's gzip is cut off")
     return plain

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timezone
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 from starlette.requests import Request
@@ -20,6 +20,7 @@ _SMALL_BODY = 32 << 10
 _MOST_EXPANDED = 16 << 20
 """Bytes of a batch's messages, each with the batch's context."""
 
+Result = TypeVar("Result")
 ReadBody = Callable[[int, Lease], Awaitable[bytes]]
 """Reads a body, given its maximum size in bytes and the memory to reserve."""
 
@@ -91,7 +92,9 @@ class RequestReader:
         source = self.require_sender(request) if basic_user(request) else self.sender(request)
         with self._memory.lease() as lease:
             body = await read_body(self._largest_body(source), lease)
-            source = source or self.require_sender(request, read_write_key(body))
+            if source is None:
+                key = await _beside(len(body), read_write_key, body)
+                source = self.require_sender(request, key)
             if len(body) > source.largest_body:
                 raise TooLargeError(f"the body is larger than {source.largest_body:,} bytes")
             salt = receipt if source.delivery is Semantics.AT_LEAST_ONCE else ""
@@ -100,19 +103,21 @@ class RequestReader:
     async def _messages(
         self, kind: str, body: bytes, received_at: datetime, salt: str, lease: Lease
     ) -> list[Message]:
-        """The messages of a body, decoded beside the event loop if there may be many."""
+        """The messages of a body."""
         reserved = self._sources().signed_prefixes
-        is_small = len(body) < _SMALL_BODY
-        found = read_request(kind, body) if is_small else await asyncio.to_thread(read_request, kind, body)
+        found = await _beside(len(body), read_request, kind, body)
         if found.size > _MOST_EXPANDED:
             raise TooLargeError(f"with its context, the batch is larger than {_MOST_EXPANDED:,} bytes")
         lease.take(found.size)
-        if is_small and found.size < _SMALL_BODY:
-            return found.messages(received_at, salt, reserved)
-        return await asyncio.to_thread(found.messages, received_at, salt, reserved)
+        return await _beside(found.size, found.messages, received_at, salt, reserved)
 
     def _largest_body(self, source: Source | None) -> int:
         """Maximum bytes of a body: the source's limit if it is known, else the largest limit."""
         if source is not None:
             return source.largest_body
         return max((each.largest_body for each in self._sources().declared), default=LOCAL.largest_body)
+
+
+async def _beside(size: int, work: Callable[..., Result], *arguments: object) -> Result:
+    """The result of a function of so many bytes: large ones are decoded in a thread."""
+    return work(*arguments) if size < _SMALL_BODY else await asyncio.to_thread(work, *arguments)

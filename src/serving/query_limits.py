@@ -1,19 +1,24 @@
 """Limits of queries: time, memory, rows and bytes of the result, and how many run at the same time."""
 
+import os
+import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from lakehouse.errors import MillraceError
-from lakehouse.rows.duckdb_sql import connect
+from lakehouse.rows.duckdb_sql import connect, text_literal
 
 _BATCH = 10_000
 _AGAIN_SECONDS = 0.1
+_NICE = 10
 
 
 class TryLaterError(MillraceError):
@@ -26,16 +31,18 @@ class QueryLimits:
 
     Args:
         seconds: how long it may take; also how long it may wait for others.
-        memory: bytes that DuckDB may use, copies of a role's tables included.
+        memory: bytes that DuckDB may use, copies of a role's tables included; what exceeds it goes to disk.
+        disk: bytes on disk, in the system's folder of temporary files.
         rows: rows of its result.
         result_bytes: bytes of its result, in Arrow's format.
         at_once: queries that run at the same time.
     """
 
     seconds: float = 30.0
-    memory: int = 1 << 30
+    memory: int = 96 << 20
+    disk: int = 2 << 30
     rows: int = 100_000
-    result_bytes: int = 64 << 20
+    result_bytes: int = 16 << 20
     at_once: int = 2
 
 
@@ -67,16 +74,22 @@ class QueryRunner:
         connection, ended = connect(), threading.Event()
         watching = threading.Thread(target=_interrupt, args=(connection, ended, limits.seconds), daemon=True)
         try:
-            connection.execute(f"SET memory_limit = '{limits.memory}B'; SET temp_directory = ''")
-            watching.start()
-            yield connection
+            with TemporaryDirectory(prefix="millrace-query-") as folder:
+                connection.execute(
+                    f"SET memory_limit = '{limits.memory}B'; SET temp_directory = {text_literal(folder)};"
+                    f" SET max_temp_directory_size = '{limits.disk}B'"
+                )
+                watching.start()
+                yield connection
         except duckdb.InterruptException as error:
             raise MillraceError(
                 f"the query took more than {limits.seconds:g} s", "Filter it, or ask for fewer tables"
             ) from error
         except duckdb.OutOfMemoryException as error:
             raise MillraceError(
-                f"the query needs more than {limits.memory >> 20:,} MiB of memory", "Group or filter it"
+                f"the query needs more than {limits.memory >> 20:,} MiB of memory"
+                f" and {limits.disk >> 20:,} MiB of disk",
+                "Group or filter it",
             ) from error
         finally:
             ended.set()
@@ -88,25 +101,38 @@ class QueryRunner:
     def fetch(self, connection: Any, sql: str) -> pa.Table:
         """The result of a SELECT. Reading stops as soon as it is too large.
 
+        With limits it runs in a thread of low priority, so that other requests are served meanwhile.
+
         Raises:
             MillraceError: if it is too large.
             duckdb.Error: if the query fails.
         """
-        found = connection.sql(sql)
         if self._limits is None:
-            return found.to_arrow_table()
+            return connection.sql(sql).to_arrow_table()
+        with ThreadPoolExecutor(1, initializer=_lower_priority) as thread:
+            return thread.submit(self._fetch, connection, sql, self._limits).result()
+
+    @staticmethod
+    def _fetch(connection: Any, sql: str, limits: QueryLimits) -> pa.Table:
+        found = connection.sql(sql)
         reader = found.to_arrow_reader(_BATCH)
         batches, rows, size = [], 0, 0
         for batch in reader:
             batches.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
-            if rows > self._limits.rows or size > self._limits.result_bytes:
+            if rows > limits.rows or size > limits.result_bytes:
                 raise MillraceError(
-                    f"the query's result has more than {self._limits.rows:,} rows"
-                    f" or {self._limits.result_bytes >> 20:,} MiB",
+                    f"the query's result has more than {limits.rows:,} rows"
+                    f" or {limits.result_bytes >> 20:,} MiB",
                     "Group or filter it, or subscribe to the table",
                 )
         return pa.Table.from_batches(batches, reader.schema)
+
+
+def _lower_priority() -> None:
+    """Let other threads run before this one, where the system has priorities of threads (Linux)."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
 
 def _interrupt(connection: Any, ended: threading.Event, seconds: float) -> None:

@@ -68,7 +68,7 @@ def take_snapshot(settings: Settings, lag: bool = True, figures: TableFigures | 
     Args:
         settings: the settings in force.
         lag: whether to compute the lag of bronze, which is the most expensive part.
-        figures: of the tables, kept between snapshots; None: computed anew.
+        figures: of the tables, kept between snapshots; None: all are computed.
     """
     saved = workspace_state(settings)
     alive = supervisor_pid(settings.home) is not None
