@@ -101,7 +101,7 @@ class QueryRunner:
     def fetch(self, connection: Any, sql: str) -> pa.Table:
         """The result of a SELECT. Reading stops as soon as it is too large.
 
-        With limits it runs in a thread of low priority, so that other requests are served meanwhile.
+        With limits it runs in a thread of low priority, so that other requests go first.
 
         Raises:
             MillraceError: if it is too large.

@@ -44,7 +44,7 @@ def run(home: Path, sql: str, role: Role | None = None, limits: QueryLimits = LI
         (f"SELECT count(*) AS n FROM {PRODUCT}", "took more than 2 s"),
         (
             f"SELECT list(t0.touch_id ORDER BY t0.touch_id) AS l FROM {PRODUCT}",
-            "more than 64 MiB of memory and 1 MiB of disk",
+            "64 MiB of memory and 1 MiB",
         ),
         (f"SELECT t0.touch_id AS a, t1.touch_id AS b FROM {PRODUCT}", "more than 1,000 rows or 1 MiB"),
         (f"SELECT repeat('x', 10000) || touch_id AS a FROM {NAME}", "more than 1,000 rows or 1 MiB"),

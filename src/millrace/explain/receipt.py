@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from bronze.topics.topic_history import PARTITIONS_APART
+from intake.log.entries import Delivered
 from intake.log.place import log_files
 from intake.log.receipts import read_receipt
 from lakehouse.errors import MillraceError
@@ -22,6 +24,8 @@ EVENT, DUPLICATE, REJECTED = "event", "duplicate", "rejected"
 
 _FINAL = (EVENT, DUPLICATE, REJECTED)
 _POLL_SECONDS = 0.2
+_CLOCK_MICROS = 1_000_000
+"""How far a record's time, in milliseconds, may be before that of the log."""
 
 _PLACES = {
     "bronze.kafka_records": ("timestamp", "ingested_at"),
@@ -65,7 +69,7 @@ def follow_receipt(settings: Settings, receipt: str) -> list[EventPlace]:
             "Receipts are kept for a week in the home of the collector that gave them: check MILLRACE_HOME",
         )
     times = {"logged_at": known.logged_at}
-    there = [_follow(settings, each.partition, each.offset, times) for each in known.delivered]
+    there = [_follow(settings, each, times) for each in known.delivered]
     waiting = [EventPlace(IN_LOG, details=times)] * known.waiting
     return there + waiting + [EventPlace(SHED, details=times)] * known.shed
 
@@ -110,8 +114,10 @@ def _published(settings: Settings) -> datetime:
     return as_utc(position).replace(tzinfo=None)
 
 
-def _follow(settings: Settings, partition: int, offset: int, times: dict[str, Any]) -> EventPlace:
-    rows = {name: _row(settings, name, partition, offset) for name in _PLACES}
+def _follow(settings: Settings, delivered: Delivered, times: dict[str, Any]) -> EventPlace:
+    partition, offset = delivered.partition, delivered.offset
+    stored = _stored_partition(settings, delivered)
+    rows = {name: None if stored is None else _row(settings, name, stored, offset) for name in _PLACES}
     record = rows["bronze.kafka_records"]
     if record is None:
         return EventPlace(IN_KAFKA, partition, offset, times)
@@ -124,6 +130,23 @@ def _follow(settings: Settings, partition: int, offset: int, times: dict[str, An
             details = {**times, **record, **row, **_conversion(settings, row.get("event_id"))}
             return EventPlace(state, partition, offset, details)
     return EventPlace(IN_BRONZE, partition, offset, {**times, **record})
+
+
+def _stored_partition(settings: Settings, delivered: Delivered) -> int | None:
+    """The partition in bronze of a record that was sent after its event was logged; None if it is not there.
+
+    A topic that was recreated has the same offsets again, under other partition numbers.
+    """
+    if open_table(settings, "bronze.kafka_records") is None:
+        return None
+    query = f"""
+        SELECT max("partition") AS "partition" FROM bronze.kafka_records
+        WHERE topic = {text_literal(settings.events_topic)} AND "offset" = {delivered.offset:d}
+            AND "partition" % {PARTITIONS_APART} = {delivered.partition:d}
+            AND epoch_us("timestamp") >= {delivered.logged_at - _CLOCK_MICROS:d}
+    """
+    found: int | None = run_query(settings, query).item()
+    return found
 
 
 def _row(settings: Settings, name: str, partition: int, offset: int) -> dict[str, Any] | None:
