@@ -3,10 +3,10 @@
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root, conf_folder, read_yaml, variables_of
@@ -15,6 +15,10 @@ from lakehouse.errors import MillraceError
 FROM_ENVIRONMENT_ALONE = ("alert_secret",)
 
 BrokerSecurity = Literal["plaintext", "sasl_ssl", "mtls"]
+SaslMechanism = Annotated[
+    Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None,
+    BeforeValidator(lambda given: None if given == "NONE" else given),  # apps take no empty variables
+]
 
 LEAST_RETENTION = timedelta(days=1)
 """Files being written are in no version yet. Only their age distinguishes them from orphaned files."""
@@ -38,8 +42,8 @@ class Settings(BaseSettings):
     kafka_security_protocol: str = Field(
         "PLAINTEXT", description="Kafka's protocol: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"
     )
-    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = Field(
-        None, description="login to Kafka: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; unset, none"
+    kafka_sasl_mechanism: SaslMechanism = Field(
+        None, description="login to Kafka: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; NONE or unset, none"
     )
     kafka_username: str | None = Field(None, description="user of Kafka, or API key")
     kafka_password: str | None = Field(None, repr=False, description="password of that user, or API secret")
@@ -71,8 +75,7 @@ class Settings(BaseSettings):
         False, description="whether the dashboard may listen on other addresses without a login"
     )
     collector_port: int | None = Field(
-        None,
-        description="port of the HTTP collector on 127.0.0.1, which `millrace up` then runs; unset, none",
+        None, description="port of the collector on 127.0.0.1, which `millrace up` then runs; unset, none"
     )
     collector_capacity: float | None = Field(
         None,
@@ -80,13 +83,10 @@ class Settings(BaseSettings):
         description="events per second beyond which unprotected ones are refused or shed; unset, no limit",
     )
     collector_log_bytes: int = Field(
-        2 << 30,
-        gt=0,
-        description="bytes of events that may wait for Kafka in a collector's log; more are refused",
+        2 << 30, gt=0, description="bytes of events that may wait for Kafka in a collector's log"
     )
     api_port: int | None = Field(
-        None,
-        description="port of the streaming API on 127.0.0.1, which `millrace up` then runs; unset, none",
+        None, description="port of the streaming API on 127.0.0.1, which `millrace up` runs; unset, none"
     )
     trust_local: bool = Field(
         False,
@@ -119,11 +119,10 @@ class Settings(BaseSettings):
     heartbeat_interval: timedelta | None = Field(
         None,
         gt=timedelta(0),
-        description="how long a topic may be idle until ingest writes a heartbeat; unset, never",
+        description="idle time of a topic until ingest writes a heartbeat; unset, never",
     )
     mlflow_tracking_uri: str | None = Field(
-        None,
-        description="MLflow tracking server, as databricks on a workspace; unset, a database in the home",
+        None, description="MLflow tracking server, as databricks; unset, a database in the home"
     )
     mlflow_experiment: str = Field(
         "attribution-model", description="MLflow experiment of the job attribution-model"
