@@ -46,7 +46,7 @@ def test_bundle_passes_check(name: str) -> None:
         ("entry points", "resources/publish.job.yml", "millrace-publish", "millrace-published"),
         ("entry points", "bundle.yml", "      trigger: ${var.t", "      triger: ${var.t"),
         ("entry points", "bundle.yml", "default: continuous", "default: now and then"),
-        ("references", "resources/schemas.yml", "${var.catalog}", "${var.catalogue}"),
+        ("references", "resources/layers.schema.yml", "${var.catalog}", "${var.catalogue}"),
         ("references", "bundle.yml", "registered_models.channel-credit.id", "registered_models.model.id"),
         (
             "references",
@@ -66,19 +66,19 @@ def test_bundle_passes_check(name: str) -> None:
         ("schema", "resources/state.volume.yml", "volume_type", "volume_kind"),
         ("schema", "bundle.yml", "mode: production", "modus: production"),
         ("whole variables", "bundle.yml", "trigger: ${var.t", "trigger: ${var.compute.kind.t"),
-        ("keys", "resources/alerts.yml", "gold-held:", "gate:"),
+        ("keys", "resources/gold.alert.yml", "gold-held:", "gate:"),
         ("required", "bundle.yml", "kafka_bootstrap:\n", "kafka_bootstrap:\n    default: host:9092\n"),
         ("required", "bundle.yml", "each copy needs one of its own\n", "x\n    default: main\n"),
-        ("kept", "resources/prod.yml", "prevent_destroy: true", "prevent_destroy: false"),
-        ("kept", "resources/prod.yml", "state:\n          lifecycle: *kept", "state:"),
+        ("kept", "targets/prod.yml", "prevent_destroy: true", "prevent_destroy: false"),
+        ("kept", "targets/prod.yml", "state:\n          lifecycle: *kept", "state:"),
         ("continuous", "resources/refine.job.yml", "      tasks:\n", _TWO_TASKS),
-        ("identities", "resources/prod.yml", "user_name: ${var.run_as_user}", "user_name: ann"),
-        ("identities", "resources/prod.yml", "refine: *job", "refine: {}"),
+        ("identities", "targets/prod.yml", "user_name: ${var.run_as_user}", "user_name: ann"),
+        ("identities", "targets/prod.yml", "refine: *job", "refine: {}"),
         ("identities", "resources/ingest.job.yml", "max_concurrent_runs: 1", _RUN_AS_DEPLOYER),
         ("root path", "bundle.yml", "/Users/${workspace.current_user.userName}/.b", "/Shared/.b"),
         ("root path", "bundle.yml", "user_name: ${var.run_as_user}", "group_name: users"),
         ("copies", "resources/dashboard.app.yml", "${bundle.name}-${var.copy}", "millrace-${bundle.target}"),
-        ("copies", "resources/experiments.yml", _OWN_EXPERIMENT, "Shared/quality"),
+        ("copies", "resources/mlflow.experiment.yml", _OWN_EXPERIMENT, "Shared/quality"),
         ("one production", "bundle.yml", "  prod:\n", "  classic:\n    mode: production\n  prod:\n"),
         (
             "one production",
@@ -86,15 +86,15 @@ def test_bundle_passes_check(name: str) -> None:
             "libraries: ${var.compute.kind.libraries}",
             "libraries: []",
         ),
-        ("operations", "resources/operations.yml", "- name: reason", "- name: why"),
-        ("operators", "resources/prod.yml", "release: *operation", "release: *job"),
+        ("operations", "targets/operations.yml", "- name: reason", "- name: why"),
+        ("operators", "targets/prod.yml", "release: *operation", "release: *job"),
         ("clusters", "bundle.yml", 'allowDuplicateKeys: "true"', 'allowDuplicateKeys: "false"'),
         ("watched", "resources/ingest.job.yml", "STREAMING_BACKLOG_SECONDS", "RUN_DURATION_SECONDS"),
-        ("watched", "resources/alerts.yml", "ops.gates", "ops.ledger"),
+        ("watched", "resources/gold.alert.yml", "ops.gates", "ops.ledger"),
         ("app access", "resources/dashboard.app.yml", "value_from: sql-warehouse", "value: abc"),
-        ("app access", "resources/schemas.yml", "[USE_SCHEMA, SELECT]", "[USE_SCHEMA]"),
+        ("app access", "resources/layers.schema.yml", "[USE_SCHEMA, SELECT]", "[USE_SCHEMA]"),
         ("paid for", "resources/quality.job.yml", "      budget_policy_id: ${var.budget_policy_id}\n", ""),
-        ("paid for", "resources/prod.yml", "started: true", "started: false"),
+        ("paid for", "targets/prod.yml", "started: true", "started: false"),
         ("upload", "bundle.yml", "    - dashboards", "    - ."),
         ("default target", "bundle.yml", "    default: true\n", ""),
         ("default target", "bundle.yml", '      home: ""\n', '      home: ""\n      catalog: main\n'),
@@ -102,7 +102,7 @@ def test_bundle_passes_check(name: str) -> None:
 )
 def test_broken_bundle_fails_check(tmp_path: Path, name: str, file: str, right: str, wrong: str) -> None:
     root = tmp_path / "bundle"
-    for folder in ("resources", "dashboards", "collector"):
+    for folder in ("resources", "targets", "dashboards", "collector"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for single in ("bundle.yml", "requirements.lock"):
         shutil.copy(ROOT / single, root)

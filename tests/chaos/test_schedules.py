@@ -46,7 +46,7 @@ MINUTELY = """
 def home(new_home: Callable[..., Home], tmp_path: Path) -> Iterator[Home]:
     """A home whose commands run beside a bundle with an additional target."""
     place = tmp_path / "bundle"
-    for folder in ("resources", "conf"):
+    for folder in ("resources", "targets", "conf"):
         shutil.copytree(ROOT / folder, place / folder)
     bundle = (ROOT / "bundle.yml").read_text(encoding="utf-8")
     (place / "bundle.yml").write_text(f"{bundle}{MINUTELY}", encoding="utf-8")

@@ -96,7 +96,7 @@ def with_sources(home: Home, text: str) -> Home:
     """The home with its own copy of conf/ and the given sources.yml."""
     place = home.path / "checkout"
     shutil.copytree(ROOT / "conf", place / "conf")
-    for name in ("bundle.yml", "resources"):
+    for name in ("bundle.yml", "resources", "targets"):
         (place / name).symlink_to(ROOT / name)
     (place / "conf" / "sources.yml").write_text(text)
     return Home(home.path, home.bootstrap, home.topic, home.more, place)

@@ -71,7 +71,7 @@ def check_identities(root: Path) -> None:
         granted = {grant["principal"] for grant in tree["resources"]["schemas"]["gold"]["grants"]}
         assert wanted in granted, f"prod: {wanted} may not use the gold schema"
     assert "run_as" not in tree, "an app can't have the run_as of a whole target"
-    for file in sorted(root.glob("resources/*.yml")):
+    for file in sorted((*root.glob("resources/*.yml"), *root.glob("targets/*.yml"))):
         for key, value in leaves(read_yaml(file)):
             assert key != "user_name" or "current_user" not in value, f"{file.name}: {key}: {value}"
 

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.quality.metrics import IS_RECORD, SOURCE, SuiteMetrics, count_rows
-from lakehouse.quality.sql_conditions import NOT_NULL, ROW_COUNT
+from lakehouse.quality.sql_conditions import IN_SET, NOT_NULL, REGEX, ROW_COUNT
 from lakehouse.quality.suites import HOURS, RECORDS, ROWS, Expectation
 from lakehouse.run.batch_counters import BatchCounter, TableCounter
 
@@ -39,6 +39,14 @@ def test_frames_are_counted_in_one_spark_job(spark: SparkSession) -> None:
         "a: seven": (7, 4),
         "a: volume of hours": (2, 1),
     }
+
+
+def test_backslash_of_a_pattern_means_the_same_in_spark_as_in_the_suite(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([("7",), ("77",), ("d",), (r"\\d",)], "x string")
+    digits = Expectation("a", "digits", REGEX, "stop", "x", arguments={"regex": r"^\d+$"})
+    among = Expectation("a", "among", IN_SET, "stop", "x", arguments={"value_set": ["7", r"\\d"]})
+    source = rows.select(F.lit("a").alias(SOURCE), F.lit(True).alias(IS_RECORD), "x")
+    assert count_rows([(SuiteMetrics([digits, among]), source)]) == {"a: digits": (4, 2), "a: among": (4, 2)}
 
 
 def test_no_rows_count_as_zero(spark: SparkSession) -> None:
