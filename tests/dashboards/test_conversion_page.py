@@ -47,8 +47,8 @@ def test_credit_arithmetic_uses_half_life_of_rules_file(
     monkeypatch.chdir(tmp_path)
     page = open_page(shop_home, "conversion", conversion=wanted)
     reasons = [why for table in page.dataframe if "why" in table.value for why in table.value["why"]]
-    assert any("d / 3 d)" in why for why in reasons)
-    assert not any("d / 7 d)" in why for why in reasons)
+    assert any(" / 3 d)" in why for why in reasons)
+    assert not any(" / 7 d)" in why for why in reasons)
 
 
 def test_refund_page_refers_to_touches_of_its_order(open_page: Any, shop_home: Path, sql: Any) -> None:

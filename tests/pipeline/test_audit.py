@@ -145,7 +145,7 @@ def test_audit_passes_after_all_jobs(caught_up_home: Home) -> None:
     assert wrong_lines(done.stdout) == []
     assert f"{SAMPLE_EVENTS:,} of {SAMPLE_EVENTS:,} records in bronze" in done.stdout
     assert "Audit ok: nothing is missing and nothing is doubled." in done.stdout
-    (as_of,) = [line for line in done.stdout.splitlines() if "gold: as of" in line]
+    (as_of,) = [line for line in done.stdout.splitlines() if line.startswith("ok  as of")]
     tables = ("gold.conversions", "gold.attribution", "gold.touches", "gold.visitor_minutes", "gold.traffic")
     assert [
         name
