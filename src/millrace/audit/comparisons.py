@@ -5,6 +5,7 @@ All counts come from the tables and from Kafka; the ledger's counts are compared
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import starmap
 from typing import Any
 
 import narwhals as nw
@@ -56,7 +57,11 @@ def run_audit(settings: Settings) -> Iterator[Finding]:
         yield from _against_ledger(settings, bronze)
         yield from _against_silver(settings, bronze)
         yield from audit_gold(settings)
-    yield Finding("as of", ", ".join(f"{name} version {at}" for name, at in versions.items()), True)
+    yield Finding("as of", ", ".join(starmap(_version, versions.items())), True)
+
+
+def _version(name: str, version: int | None) -> str:
+    return f"no {name}" if version is None else f"{name} version {version}"
 
 
 def _no_bronze(settings: Settings) -> Finding:
