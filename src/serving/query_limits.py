@@ -18,7 +18,7 @@ from lakehouse.rows.duckdb_sql import connect, text_literal
 
 _BATCH = 10_000
 _AGAIN_SECONDS = 0.1
-_NICE = 10
+_NICE = 19
 
 
 class TryLaterError(MillraceError):
@@ -39,11 +39,11 @@ class QueryLimits:
     """
 
     seconds: float = 30.0
-    memory: int = 96 << 20
+    memory: int = 64 << 20
     disk: int = 2 << 30
     rows: int = 100_000
     result_bytes: int = 16 << 20
-    at_once: int = 2
+    at_once: int = 1
 
 
 class QueryRunner:

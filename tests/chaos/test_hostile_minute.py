@@ -146,8 +146,18 @@ def p99(times: list[float]) -> float:
     return times[int(len(times) * 0.99)]
 
 
-def measure(process: psutil.Process, asks: dict[str, Ask], port: int, ask: Callable[[], int]) -> str:
-    """Compare times and memory with and without hostile requests. Returns the figures."""
+def measure(
+    process: psutil.Process, asks: dict[str, Ask], port: int, ask: Callable[[], int], slower: float
+) -> str:
+    """Compare times and memory with and without hostile requests. Returns the figures.
+
+    Args:
+        process: the server.
+        asks: the hostile requests.
+        port: of the server.
+        ask: sends a request of the client that behaves.
+        slower: how many times the p99 of that client may be.
+    """
     times_of(ask, 3)
     before, alone = process.memory_info().rss, times_of(ask, ALONE)
     most = [before]
@@ -168,7 +178,7 @@ def measure(process: psutil.Process, asks: dict[str, Ask], port: int, ask: Calla
         f" memory {before >> 20} MiB, at most {most[0] >> 20} MiB"
     )
     assert most[0] - before < MOST_MEMORY, figures
-    assert p99(beside) < 2 * p99(alone), figures
+    assert p99(beside) < slower * p99(alone), figures
     return figures
 
 
@@ -183,7 +193,7 @@ def test_collector_serves_others_during_a_minute_of_hostile_requests(new_home: C
 
     with collector(home, port) as node:
         assert node.process is not None
-        measure(psutil.Process(node.process.pid), COLLECTOR, port, ask)
+        measure(psutil.Process(node.process.pid), COLLECTOR, port, ask, slower=2)
         node.wait_until_forwarded()
     arrived = {value.get("messageId") for value in values_in(home)}
     assert set(sent) <= arrived
@@ -201,4 +211,5 @@ def test_api_serves_others_during_a_minute_of_hostile_requests(new_home: Callabl
             API,
             server.port,
             lambda: request(server.port, "GET", "/v1/rows?table=gold.funnel", **other),
+            slower=4,  # a query takes one of two cores, and Python's threads take turns
         )

@@ -85,7 +85,7 @@ class Limits:
     channel_bytes: int = 16 << 20
     shared_bytes: int = 32 << 20
     channels: int = 256
-    channels_of_reader: int = 64
+    channels_of_reader: int = 32
     queries: int = 32
     query: QueryLimits = field(default_factory=QueryLimits)
     interval: float = 0.05
