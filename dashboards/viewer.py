@@ -27,9 +27,8 @@ def role() -> Role | None:
     """
     if access.has_login():
         policy = _policy()
-        is_declared = (
-            access.has_list() or policy.has_accounts
-        )  # else any account of the provider would see all
+        # Without either, any account of the provider would see everything.
+        is_declared = access.has_list() or policy.has_accounts
         return policy.role_of_account(access.verified_email()) if is_declared else None
     name = os.environ.get("MILLRACE_ROLE")
     return _policy().role(name) if name else Role(ADMIN, MaskKey(home()))

@@ -5,7 +5,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -71,16 +71,21 @@ class QueryRunner:
             return
         if not self._turns.acquire(timeout=limits.seconds):
             raise TryLaterError("too many queries run", "Try again later")
-        connection, ended = connect(), threading.Event()
-        watching = threading.Thread(target=_interrupt, args=(connection, ended, limits.seconds), daemon=True)
+        ended = threading.Event()
         try:
-            with TemporaryDirectory(prefix="millrace-query-") as folder:
+            with closing(connect()) as connection, TemporaryDirectory(prefix="millrace-query-") as folder:
                 connection.execute(
                     f"SET memory_limit = '{limits.memory}B'; SET temp_directory = {text_literal(folder)};"
                     f" SET max_temp_directory_size = '{limits.disk}B'"
                 )
+                arguments = (connection, ended, limits.seconds)
+                watching = threading.Thread(target=_interrupt, args=arguments, daemon=True)
                 watching.start()
-                yield connection
+                try:
+                    yield connection
+                finally:
+                    ended.set()
+                    watching.join()
         except duckdb.InterruptException as error:
             raise MillraceError(
                 f"the query took more than {limits.seconds:g} s", "Filter it, or ask for fewer tables"
@@ -92,10 +97,6 @@ class QueryRunner:
                 "Group or filter it",
             ) from error
         finally:
-            ended.set()
-            if watching.ident is not None:
-                watching.join()
-            connection.close()
             self._turns.release()
 
     def fetch(self, connection: Any, sql: str) -> pa.Table:

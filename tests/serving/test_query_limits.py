@@ -84,6 +84,26 @@ def test_query_waits_for_its_turn_and_is_told_to_come_later() -> None:
         assert runner.fetch(connection, "SELECT 1 AS n").to_pylist() == [{"n": 1}]
 
 
+def test_waiting_queries_hold_no_thread_of_requests_for_tables(home: Path, tmp_path: Path) -> None:
+    role = Role("admin", MaskKey(tmp_path))
+    endless = Wanted(sql=f"SELECT count(*) AS n FROM {PRODUCT}")
+
+    async def open_table_beside_queries() -> float:
+        hub = Hub(home / "warehouse", Limits(query=QueryLimits(seconds=3.0)))
+        waiting = [asyncio.create_task(hub.open_source(endless, role)) for _ in range(40)]
+        await asyncio.sleep(0)
+        since = time.monotonic()
+        await hub.open_source(Wanted(NAME), role)
+        took = time.monotonic() - since
+        hub.stop()
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return took
+
+    assert asyncio.run(open_table_beside_queries()) < 2
+
+
 def test_channels_are_limited_in_total_and_by_reader(home: Path, tmp_path: Path) -> None:
     role = Role("admin", MaskKey(tmp_path))
 

@@ -108,7 +108,7 @@ class StreamingApi:
         """The rows now, a JSON object a line, with the position in a header."""
         reader, wanted = self._readers.find(request), wanted_of(request.query_params)
         role = reader.role
-        source = await asyncio.to_thread(self._hub.source, wanted, role)
+        source = await self._hub.open_source(wanted, role)
         position = await asyncio.to_thread(source.latest, None)
         if position is None:
             raise TryLaterError("a table of the query is not there yet", "Try again later")

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +23,7 @@ from serving.stream.resume_token import Subject
 from serving.stream.subscription import Subscription, Terms
 
 _TOKEN_DIGITS = 8
+_QUERY_THREADS = 4
 _LINGER_SECONDS = 30.0
 """Seconds for which a channel without subscribers stays open: they reconnect after a lost connection."""
 
@@ -104,6 +106,7 @@ class Hub:
         self._limits = limits
         self._shared = SharedChanges(limits.shared_bytes)
         self._queries = QueryRunner(limits.query)
+        self._query_threads = ThreadPoolExecutor(_QUERY_THREADS, "query")
         self._channels: dict[str, Channel] = {}
         self._opened_by: dict[str, str] = {}
         self._opening: dict[str, asyncio.Lock] = {}
@@ -125,7 +128,7 @@ class Hub:
             if key not in self._channels:
                 try:
                     self._require_room(reader)
-                    source = await asyncio.to_thread(self.source, wanted, role)
+                    source = await self.open_source(wanted, role)
                 except BaseException:
                     self._opening.pop(key, None)
                     raise
@@ -158,6 +161,11 @@ class Hub:
         """Number of open channels."""
         return len(self._channels)
 
+    async def open_source(self, wanted: Wanted, role: Role) -> Source:
+        """The source of a table or query, see `source`. Waiting queries hold no thread of others."""
+        threads = self._query_threads if wanted.sql is not None else None
+        return await asyncio.get_running_loop().run_in_executor(threads, self.source, wanted, role)
+
     def source(self, wanted: Wanted, role: Role) -> Source:
         """The source of a table or query as a role sees it.
 
@@ -184,6 +192,7 @@ class Hub:
             channel.stop()
         self._channels.clear()
         self._opened_by.clear()
+        self._query_threads.shutdown(wait=False, cancel_futures=True)
 
     def _require_room(self, reader: str) -> None:
         """Raise a TryLaterError if there are too many channels, of this reader or of all."""

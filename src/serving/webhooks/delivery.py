@@ -99,8 +99,8 @@ class Delivery:
             pause = min(2 * pause, self._retries.longest)
 
     async def _deliver(self, webhook: Webhook) -> None:
-        sender = Sender(webhook, self._retries.timeout)
         role = self._role(webhook)
+        sender = Sender(webhook, self._retries.timeout)
         seen = SeenVersions(self._reads, webhook.reader, role.name, webhook.wanted)
         try:
             if webhook.pending is not None:

@@ -89,7 +89,7 @@ class Webhooks:
         if not isinstance(url, str):
             raise MillraceError("url is missing", "Say where changes are to be sent")
         check_target(url, self._hosts, is_local=reader.is_local)
-        source = await asyncio.to_thread(self._hub.source, wanted, reader.role)
+        source = await self._hub.open_source(wanted, reader.role)
         if after is not None:
             self._hub.subject(wanted, reader.role, source).position(after)
         webhook = Webhook(
