@@ -23,6 +23,7 @@ _OF_ORDER = ("value", "currency")
 """Columns of a published row that follow from the order if `is_of_order`."""
 
 _IS_SENT = "_is_sent"
+_ID = "_visitor_or_person"
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
     if shared := _of_orders(lake, orders, direct):
         others, were = checkpoint_with(shared, hours=hours_between(at, at))
         before, hours = direct.unionByName(others), [*hours, *were["hours"]]
-    bots = changes.dimensions.bots_among(before)
+    bots = checkpoint(changes.dimensions.bots_among(before))
     stored = find_bot_refunds(lake, orders)
     reversed_by_bots = semi_join(before.where(is_reversal(changes.orders)), bots, "visitor_id")
     found = of_nobody(_to_goals(reversed_by_bots))
@@ -126,15 +127,15 @@ def find_conversions(lake: Lakehouse, near: TimePruner, keys: DataFrame, column:
 
 def _directly_affected(lake: Lakehouse, changes: Changes) -> Iterable[DataFrame]:
     area, dimensions, conversions = changes.area, changes.dimensions, lake.read(CONVERSIONS.name)
-    near = conversions.where(area.pruner.contains("converted_at"))
-    yield within_spans(near, area.spans, "visitor_id", "converted_at")
     low = F.unix_micros("touched_at")
     touched = dimensions.persons_of(changes.touched.select("visitor_id").distinct())
-    reach = changes.touched.join(F.broadcast(touched), "visitor_id").select(
-        "person_id", low.alias("low"), (low + changes.look_back + 1).alias("high")
+    led = changes.touched.join(F.broadcast(touched), "visitor_id").select(
+        F.col("person_id").alias(_ID), low.alias("low"), (low + changes.look_back + 1).alias("high")
     )
-    led = conversions.where(changes.touched_near.contains("converted_at"))
-    yield within_spans(led, reach, "person_id", "converted_at")
+    spans = area.spans.select(F.col("visitor_id").alias(_ID), "low", "high").unionByName(led)
+    is_near = area.pruner.contains("converted_at") | changes.touched_near.contains("converted_at")
+    ids = F.explode(F.array_distinct(F.array("visitor_id", "person_id")))  # one read for both
+    yield within_spans(conversions.where(is_near).withColumn(_ID, ids), spans, _ID, "converted_at").drop(_ID)
     if dimensions.has_renamed:
         renamed = dimensions.renamed
         ever = F.explode(F.concat("user_ids", F.array("visitor_id")))

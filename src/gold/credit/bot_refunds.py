@@ -49,6 +49,8 @@ def find_bot_refunds(lake: Lakehouse, orders: DataFrame) -> DataFrame:
         lake: the tables.
         orders: order_id of the orders.
     """
+    if lake.version(BOT_REFUNDS.name) == 0:
+        return no_bot_refunds(lake)
     return of_nobody(semi_join(lake.read(BOT_REFUNDS.name), orders, "order_id"))
 
 

@@ -120,7 +120,7 @@ def _published(lake: Lakehouse, affected: AffectedConversions) -> dict[str, Data
 
     After a crash, these tables may have rows of conversions that are not in gold.conversions yet.
     """
-    keys = affected.before.select("conversion_id").union(affected.goals.select("conversion_id")).distinct()
+    keys = affected.before.select("conversion_id").union(affected.goals.select("conversion_id"))
     is_near = affected.near.contains("converted_at")
     return {
         table.name: semi_join(lake.read(table.name).where(is_near), keys, "conversion_id")

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.contracts.silver import BOTS, EXCHANGE_RATES, IDENTITIES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.semi_join import semi_join, without
+from lakehouse.rows.semi_join import semi_join
 from lakehouse.run.microbatch import Batch, stamped_within
 from lakehouse.timestamps import EPOCH, to_micros
 
@@ -26,7 +26,7 @@ class Dimensions:
         watermark: the watermark of the upstream job, in microseconds.
         of_side_input: a condition: the ingest stamp of a row is in the micro-batch's side input.
         has_new_bots: whether bots were found since the last micro-batch.
-        has_renamed: whether visitors were identified since the last micro-batch.
+        has_renamed: whether visitors may have been identified since the last micro-batch.
         new_rates: a condition: an exchange rate arrived in this micro-batch.
         has_new_rates: whether there are such rates.
     """
@@ -85,12 +85,20 @@ class Dimensions:
         Args:
             persons: person_id, each once, and other columns.
         """
-        known = self.lake.read(IDENTITIES.name).select("visitor_id", "user_id")
-        columns = ("visitor_id", *persons.columns)
-        named = known.join(F.broadcast(persons), known["user_id"] == persons["person_id"]).select(*columns)
-        alone = persons.withColumn("visitor_id", F.col("person_id"))
-        elsewhere = semi_join(known, alone, "visitor_id")
-        return named.unionByName(without(alone, elsewhere, "visitor_id").select(*columns))
+        columns, is_named = persons.columns, F.col("user_id") == F.col("person_id")
+        ids = F.explode(F.array_distinct(F.array("user_id", "visitor_id"))).alias("person_id")
+        known = self.lake.read(IDENTITIES.name).select("visitor_id", "user_id", ids)
+        found = known.join(F.broadcast(persons), "person_id").select(
+            *columns,
+            F.when(is_named, F.col("visitor_id")).alias("named"),
+            (F.col("visitor_id") == F.col("person_id")).alias("is_known"),
+        )
+        none = {"named": F.lit(None).cast("string"), "is_known": F.lit(False)}
+        named = found.unionByName(persons.withColumns(none)).groupBy(*columns)
+        visitors, is_known = F.collect_set("named"), F.bool_or("is_known")
+        alone = F.when(is_known, F.array()).otherwise(F.array("person_id"))
+        theirs = named.agg(F.array_union(visitors, alone).alias("visitors"))
+        return theirs.select(F.explode("visitors").alias("visitor_id"), *columns)
 
 
 class DimensionLoader:
@@ -107,23 +115,19 @@ class DimensionLoader:
         """The dimensions of a micro-batch; the driver gets the names of tables with new rows."""
         of_side_input = stamped_within(batch.side_input_after, batch.side_input_upto)
         new_rates = stamped_within(batch.after, batch.upto)
-        conditions = {EXCHANGE_RATES.name: new_rates}
-        if batch.has_side_input:
-            conditions |= {BOTS.name: of_side_input, IDENTITIES.name: of_side_input}
-        after = {EXCHANGE_RATES.name: batch.after}
-        has_new = self._tables_with(
-            {
-                name: condition
-                for name, condition in conditions.items()
-                if self._lake.has_commit_after(name, after.get(name, batch.side_input_after))
-            }
+        of_rates = self._lake.has_commit_after(EXCHANGE_RATES.name, batch.after)
+        of_bots, of_identities = (
+            batch.has_side_input and self._lake.has_commit_after(table.name, batch.side_input_after)
+            for table in (BOTS, IDENTITIES)
         )
+        conditions = {EXCHANGE_RATES.name: new_rates} if of_rates else {}
+        has_new = self._tables_with(conditions | ({BOTS.name: of_side_input} if of_bots else {}))
         return Dimensions(
             lake=self._lake,
             watermark=to_micros(batch.upstream_watermark or EPOCH),
             of_side_input=of_side_input,
             has_new_bots=BOTS.name in has_new,
-            has_renamed=IDENTITIES.name in has_new,
+            has_renamed=of_identities,
             new_rates=new_rates,
             has_new_rates=EXCHANGE_RATES.name in has_new,
         )

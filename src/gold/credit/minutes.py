@@ -58,16 +58,12 @@ def minute_changes(
     spans = area.spans.unionByName(spots)
     inside = within_spans(current, spans, "visitor_id", "converted_at")
     stored = lake.read(VISITOR_MINUTES.name).where("visitor_id IS NOT NULL")
-    near_area, near_spots = area.pruner.contains("minute"), near.contains("minute")
+    is_near = area.pruner.contains("minute") | near.contains("minute")
+    published = within_spans(stored.where(is_near), spans, "visitor_id", "minute")
     cells = [
         _cells(minutes, _COUNTS),
         _cells(_converted(inside), _OF_CONVERSIONS),
-        _cells(within_spans(stored.where(near_area), area.spans, "visitor_id", "minute"), MEASURES, -1),
-        _cells(
-            _without_spans(within_spans(stored.where(near_spots), spots, "visitor_id", "minute"), area),
-            _OF_CONVERSIONS,
-            -1,
-        ),
+        _cells(_without_counts_outside(published, area), MEASURES, -1),
     ]
     if dimensions.has_new_bots:  # they lose all their minutes but those of refunds that stay
         cells += [
@@ -91,12 +87,14 @@ def all_minute_changes(lake: Lakehouse, minutes: DataFrame, conversions: DataFra
     return _differences(cells).withColumn("by_events", F.lit(False))
 
 
-def _without_spans(rows: DataFrame, area: Area) -> DataFrame:
-    """Minutes outside the area."""
+def _without_counts_outside(rows: DataFrame, area: Area) -> DataFrame:
+    """Minutes; of those outside the area, the counts of events are 0."""
     spans = F.broadcast(area.spans.select(F.col("visitor_id").alias("_visitor"), "low", "high"))
     at = F.unix_micros("minute")
     is_inside = (F.col("visitor_id") == F.col("_visitor")) & (at >= F.col("low")) & (at < F.col("high"))
-    return rows.join(spans, is_inside, "left_anti")
+    of_area = F.col("_visitor").isNotNull()
+    counts = {name: F.when(of_area, F.col(name)).otherwise(0) for name in _COUNTS}
+    return rows.join(spans, is_inside, "left").withColumns(counts)
 
 
 def _concerned(before: DataFrame, changed: DataFrame) -> DataFrame:

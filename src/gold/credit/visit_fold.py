@@ -56,17 +56,13 @@ def visit_changes(lake: Lakehouse, area: Area, dimensions: Dimensions, rules: Vi
         theirs = semi_join(lake.read(TOUCHES.name), dimensions.new_bots, "visitor_id")
         touches = touches.unionByName(theirs.select(*columns))
     events = lake.read(EVENTS.name).select(*Event._fields)
-    inside = within_spans(
-        events.where(area.pruner.contains("event_time")), area.spans, "visitor_id", "event_time"
-    )
-    seen = events.where(area.pruner_behind.contains("event_time") & F.col("role").isin(*IMPRESSION_ROLES))
+    is_seen = area.pruner_behind.contains("event_time") & F.col("role").isin(*IMPRESSION_ROLES)
+    near = events.where(area.pruner.contains("event_time") | is_seen)
+    both = area.spans.unionByName(area.behind)
     kinds = {
         "span": with_key(area.spans, "visitor_id", ("low", "high")),
         "session": with_key(area.sessions, "visitor_id", Session._fields),
-        "event": with_key(inside, "visitor_id", Event._fields),
-        "seen": with_key(
-            within_spans(seen, area.behind, "visitor_id", "event_time"), "visitor_id", Event._fields
-        ),
+        "event": with_key(within_spans(near, both, "visitor_id", "event_time"), "visitor_id", Event._fields),
         "touch": with_key(touches, "visitor_id", columns),
     }
     return map_groups(kinds, _VisitFold(rules), RESULT)
@@ -102,15 +98,15 @@ class _VisitFold:
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
         spans = groups.rows("span", tuple)
         sessions = groups.rows("session", Session)
-        events, seen = groups.rows("event", Event), groups.rows("seen", Event)
+        events = groups.rows("event", Event)
         before = groups.rows("touch", tuple, **_NESTED)
         diff = RowDiff(TOUCHES)
         found: dict[str, list[tuple[Any, ...]]] = {field.name: [] for field in RESULT}
         for visitor in groups.keys:
             theirs = [(_FIRST, _LAST)] if self._is_whole else sorted(spans.get(visitor, ()))
-            earlier = [event for event in seen.get(visitor, ()) if not is_within(event.event_time, theirs)]
-            mine = events.get(visitor, ()), sessions.get(visitor, ())
-            now = find_credit_inputs(visitor, *mine, self._rules, earlier)
+            inside, behind = _split(events.get(visitor, ()), theirs)
+            earlier = [event for event in behind if event.role in IMPRESSION_ROLES]
+            now = find_credit_inputs(visitor, inside, sessions.get(visitor, ()), self._rules, earlier)
             was = _touches_within(before.get(visitor, ()), theirs)
             found[TOUCHES.short_name] += as_tuples(diff.compare(was, now.touches))
             found[GOAL] += now.goals
@@ -118,6 +114,15 @@ class _VisitFold:
         for kind, rows in found.items():
             if rows:
                 yield batch_of_kind(RESULT, kind, rows)
+
+
+def _split(events: Iterable[Event], spans: list[Span]) -> tuple[list[Event], list[Event]]:
+    """Events inside the spans, and the others."""
+    inside: list[Event] = []
+    outside: list[Event] = []
+    for event in events:
+        (inside if is_within(event.event_time, spans) else outside).append(event)
+    return inside, outside
 
 
 def _touches_within(touches: Iterable[tuple[Any, ...]], spans: list[Span]) -> set[tuple[Any, ...]]:

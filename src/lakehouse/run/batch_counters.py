@@ -1,5 +1,6 @@
 """Counters of a micro-batch: Spark jobs and shuffles, commits, and tables read."""
 
+import json
 import threading
 from collections import Counter
 from contextlib import suppress
@@ -7,7 +8,6 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 _NUMBERS = count()
@@ -75,11 +75,9 @@ class BatchCounter:
     def counts(self) -> Counts:
         """The counts since its creation; removes the tag."""
         since = self._tables.copy()
-        jobs = _jobs_with(self._spark, self._tag)
-        stages = None if jobs is None else _stages(self._spark, jobs)
-        shuffles, tasks, seconds = (None, None, None) if stages is None else _sums(stages)
+        jobs, shuffles, tasks, seconds = _figures(self._spark, self._tag)
         return Counts(
-            spark_jobs=None if jobs is None else len(jobs),
+            spark_jobs=jobs,
             shuffles=shuffles,
             tasks=tasks,
             task_seconds=seconds,
@@ -88,41 +86,33 @@ class BatchCounter:
         )
 
 
-def _jobs_with(spark: SparkSession, tag: str) -> set[int] | None:
-    """Ids of the jobs with a tag, which is removed from this thread; None without access."""
+def _figures(spark: SparkSession, tag: str) -> tuple[int, int, int, float] | tuple[None, None, None, None]:
+    """Number of jobs with a tag, their shuffles, tasks and task seconds; removes the tag from this thread.
+
+    Skipped stages have no tasks. Without access to Spark's status store, all are None.
+    """
     try:
         spark.sparkContext.removeJobTag(tag)
-        context = _java(spark).sparkContext()
+        context = spark._jsparkSession.sparkContext()  # noqa: SLF001 - there is no other way to its jobs
         context.listenerBus().waitUntilEmpty(_TIMEOUT_MILLIS)
-        return {int(job) for job in context.statusTracker().getJobIdsForTag(tag)}
+        jobs, stages = _as_json(spark, context.statusStore())
     except Exception:  # noqa: BLE001 - no figure is worth a micro-batch
-        return None
+        return None, None, None, None
+    mine = [job for job in jobs if tag in job["jobTags"]]
+    numbers = {number for job in mine for number in job["stageIds"]}
+    run = [stage for stage in stages if stage["stageId"] in numbers]
+    shuffles = sum(stage["shuffleReadBytes"] > 0 for stage in run)
+    millis = sum(stage["executorRunTime"] for stage in run)
+    return len(mine), shuffles, sum(stage["numCompleteTasks"] for stage in run), millis / 1000
 
 
-def _stages(spark: SparkSession, jobs: set[int]) -> list[Any] | None:
-    """The stages of these jobs that Spark's status store knows; None without access."""
-    try:
-        store = _java(spark).sparkContext().statusStore()
-        numbers = {number for job in jobs for number in store.job(job).stageIds().mkString(",").split(",")}
-    except Exception:  # noqa: BLE001 - no figure is worth a micro-batch
-        return None
-    found = (_stage(store, int(number)) for number in numbers if number)
-    return [stage for stage in found if stage is not None]
-
-
-def _stage(store: Any, number: int) -> Any:
-    """A stage; None if Spark has dropped it, as it does first with stages that were skipped."""
-    with suppress(Py4JError):
-        return store.lastStageAttempt(number)
-    return None
-
-
-def _sums(stages: list[Any]) -> tuple[int, int, float]:
-    """Stages that read shuffled rows, tasks, and seconds of these tasks. Skipped stages have no tasks."""
-    shuffles = sum(int(stage.shuffleReadBytes()) > 0 for stage in stages)
-    tasks = sum(int(stage.numCompleteTasks()) for stage in stages)
-    return shuffles, tasks, sum(int(stage.executorRunTime()) for stage in stages) / 1000
-
-
-def _java(spark: SparkSession) -> Any:
-    return spark._jsparkSession  # noqa: SLF001 - there is no other way to ask for a session's jobs
+def _as_json(spark: SparkSession, store: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Jobs and stages in the status store: one call each, where a call for each field takes seconds."""
+    gateway: Any = spark.sparkContext._gateway  # noqa: SLF001 - as above
+    jvm = gateway.jvm
+    mapper = jvm.com.fasterxml.jackson.databind.ObjectMapper()
+    mapper.registerModule(jvm.com.fasterxml.jackson.module.scala.DefaultScalaModule())
+    no_quantiles = gateway.new_array(jvm.double, 0)
+    found = store.jobsList(None), store.stageList(None, False, False, no_quantiles, None)
+    jobs, stages = (json.loads(mapper.writeValueAsString(each)) for each in found)
+    return jobs, stages
