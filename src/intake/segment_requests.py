@@ -14,6 +14,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw, Struct
 
+from folds.records.message import BYTE_ORDER_MARK
 from lakehouse.timestamps import rfc3339
 
 KINDS: Mapping[str, str | None] = {
@@ -135,7 +136,7 @@ class Request:
 def read_write_key(body: bytes) -> str | None:
     """The write key in a body; None if there is none."""
     try:
-        return _text(_decode_keyed(body).writeKey)
+        return _text(_decode_keyed(body.removeprefix(BYTE_ORDER_MARK)).writeKey)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
 
@@ -145,13 +146,13 @@ def read_request(kind: str, body: bytes) -> Request:
 
     Args:
         kind: a key of `KINDS`.
-        body: JSON, not compressed.
+        body: JSON, not compressed; a byte order mark at its start is skipped.
 
     Raises:
         BadRequestError: if the body does not have the form that the path requires.
         TooLargeError: if it has more objects or messages than the limits.
     """
-    one = KINDS[kind]
+    one, body = KINDS[kind], body.removeprefix(BYTE_ORDER_MARK)
     if one is not None:
         return Request((Raw(body),), type=one)
     if body.count(b"{") > _FEW_OBJECTS + len(body) // _BYTES_OF_OBJECT:

@@ -47,6 +47,14 @@ def test_message_fields_override_batch_fields() -> None:
     assert (message["sentAt"], message["context"]) == (own["sentAt"], {})
 
 
+def test_byte_order_mark_before_body_is_skipped() -> None:
+    mark = b"\xef\xbb\xbf"
+    (one,) = read_request("track", mark + b'{"event": "A", "userId": "u"}').messages(NOW)
+    assert (one.key, json.loads(one.value)["event"]) == (b"u", "A")
+    assert len(read_request("batch", mark + json.dumps(BATCH).encode()).messages(NOW)) == 2
+    assert read_write_key(mark + b'{"writeKey": "k"}') == "k"
+
+
 @pytest.mark.parametrize(
     ("path", "type_"), [("track", "track"), ("t", "track"), ("p", "page"), ("a", "alias")]
 )

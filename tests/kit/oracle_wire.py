@@ -61,13 +61,13 @@ def parse_time(text: str | None) -> int | None:
 
 
 def parse_object(value: bytes) -> Fields | None:
-    """The value as a JSON object; None if it is not one."""
+    """The value, without a byte order mark, as a JSON object; None if it is not one."""
 
     def refuse(name: str) -> None:
         raise ValueError(name)
 
     try:
-        found = json.loads(value.decode("utf-8"), parse_int=Number, parse_float=Number, parse_constant=refuse)
+        found = json.loads(value.decode("utf-8-sig"), parse_int=Number, parse_float=Number, parse_constant=refuse)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -12,6 +12,9 @@ from folds.records.json_text import NOTHING
 
 Part = TypeVar("Part")
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""U+FEFF in UTF-8. At the start of a value, a line or a body it is no part of it."""
+
 # A surrogate pair, an unpaired surrogate (group 1), or any other escape.
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
@@ -76,7 +79,8 @@ def decode_message(value: bytes) -> Message | None:
 def decode_value(value: bytes, decode: Callable[[bytes], Part]) -> Part | None:
     """Decode a record's value as one JSON object; None if it is not one.
 
-    The whole value must be valid UTF-8; the decoder does not check the parts that it skips.
+    The whole value must be valid UTF-8; the decoder does not check the parts that it skips. A byte order mark
+    at the start is skipped.
 
     Args:
         value: raw bytes.
@@ -84,6 +88,7 @@ def decode_value(value: bytes, decode: Callable[[bytes], Part]) -> Part | None:
     """
     try:
         if not value.isascii():
+            value = value.removeprefix(BYTE_ORDER_MARK)
             value.decode()
         if not is_within_limits(value):
             return None

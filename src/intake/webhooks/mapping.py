@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from folds.records.event_time import parse_time
 from folds.records.json_text import text
-from folds.records.message import decode_value
+from folds.records.message import BYTE_ORDER_MARK, decode_value
 from folds.records.parse import FUTURE, MAX_ID
 from intake.providers import ORIGINAL, Events
 from intake.segment_requests import Message
@@ -88,6 +88,7 @@ def find_id(body: bytes, events: Events) -> str | None:
 
 def _read(body: bytes) -> Raw:
     """The body as one JSON value that the record parser accepts within the properties of a message."""
+    body = body.removeprefix(BYTE_ORDER_MARK)
     outer = decode_value(b"[[" + body + b"]]", _decode_list) or []  # nested as deep as in the message
     inner = _decode_list(outer[0]) if len(outer) == 1 else []
     if len(inner) != 1:

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from folds.records.message import BYTE_ORDER_MARK
 from lakehouse.errors import MillraceError
 from millrace.shutdown_signal import ShutdownSignal
 
@@ -25,9 +26,15 @@ _COMPRESSED = {
     b"PK\x03\x04": "unzip -p",
 }
 
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""Byte order marks of UTF-16, with which PowerShell writes files."""
+
 
 class Line(NamedTuple):
-    """A line: number from 1, bytes without the line end, and whether it was cut at `LONGEST_LINE`."""
+    """A line: number from 1, its bytes, and whether it was cut at `LONGEST_LINE`.
+
+    The bytes are those between line ends, without a byte order mark at their start.
+    """
 
     number: int
     content: bytes
@@ -99,7 +106,8 @@ class Source:
             rest = content
             while cut and rest and not rest.endswith(b"\n"):
                 rest = self._read_line()
-            yield Line(number, content[:LONGEST_LINE].removesuffix(b"\n").removesuffix(b"\r"), cut)
+            content = content[:LONGEST_LINE].removesuffix(b"\n").removesuffix(b"\r")
+            yield Line(number, content.removeprefix(BYTE_ORDER_MARK), cut)
 
     def _read_line(self) -> bytes:
         # Only a pipe may block; reads of a file are not interrupted within a record.
@@ -113,6 +121,11 @@ class Source:
         sample = list(islice(self._lines, 1 if self._piped else SAMPLE_LINES))
         if not sample:
             raise MillraceError(f"{self.name} is empty", "Give a file with one event a line")
+        if sample[0].content.startswith(_UTF_16):
+            raise MillraceError(
+                f"{self.name} is UTF-16, not UTF-8",
+                f"Convert it on the way: `iconv -f UTF-16 -t UTF-8 {name} | millrace load - --format …`",
+            )
         for magic, command in _COMPRESSED.items():
             if sample[0].content.startswith(magic):
                 raise MillraceError(

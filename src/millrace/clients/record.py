@@ -3,6 +3,8 @@
 import json
 from typing import Any, NamedTuple
 
+from folds.records.message import BYTE_ORDER_MARK
+
 
 class Record(NamedTuple):
     """A record to send: key and value as bytes, and the number of its line (0: not from a file)."""
@@ -19,7 +21,7 @@ def key_of(value: bytes) -> bytes | None:
     neither id gets no key; silver rejects it, not the client.
     """
     try:
-        event = json.loads(value.decode())
+        event = json.loads(value.removeprefix(BYTE_ORDER_MARK).decode())
     except (ValueError, RecursionError):
         return None
     if not isinstance(event, dict):

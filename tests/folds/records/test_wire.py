@@ -99,6 +99,15 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
         numbered("1e5"),
         {"event_id": "1e5"},
     ),
+    "a byte order mark before the value is skipped": (
+        record('\ufeff {"messageId": "b", "type": "page", "anonymousId": "v"}'),
+        {"reason": None, "event_id": "b"},
+    ),
+    "a byte order mark inside text is kept": (text("n", '"userId": "\ufeffu"'), {"user_id": "\ufeffu"}),
+    "a byte order mark after the value is no JSON": (
+        record('{"messageId": "b", "type": "page", "anonymousId": "v"}\ufeff'),
+        {"reason": "not_json"},
+    ),
     "negative zero is kept": (text("n", '"userId": -0'), {"user_id": "-0"}),
     "twenty digits are kept": (
         text("n", '"userId": 1.2345678901234567890'),

@@ -63,6 +63,12 @@ def test_purchase_is_mapped_to_conversion_with_its_value() -> None:
     assert json.loads(row["properties"])["original"] == SESSION
 
 
+def test_byte_order_mark_before_body_is_skipped() -> None:
+    marked = b"\xef\xbb\xbf" + json.dumps(SESSION).encode()
+    assert mapped(marked) == mapped(SESSION)
+    assert find_id(marked, EVENTS) == "evt_1"
+
+
 def test_unmapped_event_keeps_name_of_provider_or_source() -> None:
     assert mapped({**SESSION, "type": "invoice.paid"})["event"] == "invoice.paid"
     assert mapped({"id": 7})["event"] == "payments"

@@ -45,12 +45,19 @@ def test_overlong_line_is_truncated_and_next_line_is_complete(tmp_path, monkeypa
     ]
 
 
+def test_byte_order_mark_is_no_part_of_a_line(tmp_path):
+    mark = b"\xef\xbb\xbf"
+    read = list(source_of(tmp_path, mark + b'{"a":1}\r\n' + mark + b"\n" + mark + b"b" + mark))
+    assert read == [Line(1, b'{"a":1}'), Line(2, b""), Line(3, b"b" + mark)]
+
+
 @pytest.mark.parametrize(
     ("content", "problem", "next_step"),
     [
         (b"", "is empty", "one event a line"),
         (gzip.compress(b"{}", mtime=0), "is compressed", "gzip -dc"),
         (b"PK\x03\x04...", "is compressed", "unzip -p"),
+        ('{"type": "page"}\n'.encode("utf-16"), "is UTF-16", "iconv -f UTF-16"),
     ],
 )
 def test_empty_or_compressed_file_is_rejected(tmp_path, content, problem, next_step):
