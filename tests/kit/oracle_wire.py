@@ -67,7 +67,9 @@ def parse_object(value: bytes) -> Fields | None:
         raise ValueError(name)
 
     try:
-        found = json.loads(value.decode("utf-8-sig"), parse_int=Number, parse_float=Number, parse_constant=refuse)
+        found = json.loads(
+            value.decode("utf-8-sig"), parse_int=Number, parse_float=Number, parse_constant=refuse
+        )
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -1,135 +1,81 @@
-"""A web server's access log (Apache combined format), each line as a Segment page event."""
+"""An access log in any notation that is known: each line as an entry, and as a page event."""
 
-import json
-import re
-from datetime import datetime, timedelta, timezone
-from hashlib import sha256
-from typing import Any
+from folds.records.message import BYTE_ORDER_MARK
+from millrace.clients.logs.combined_log import combined_entry
+from millrace.clients.logs.json_log import json_entry, read_object
+from millrace.clients.logs.load_balancer_log import is_load_balancer_line, load_balancer_entry
+from millrace.clients.logs.log_entry import LogEntry, UnreadableLineError, decode, uid_of
+from millrace.clients.logs.log_entry import page_event as event_of
+from millrace.clients.logs.log_formats_file import LogFormats
+from millrace.clients.logs.w3c_log import W3cLog
 
-from lakehouse.timestamps import rfc3339
-
-# Quoted fields hold \" for a quote. A line cut off in its last field, the user agent, has no
-# closing quote; whatever follows the user agent (some servers add fields) is not looked at.
-_QUOTED = r'"((?:[^"\\]|\\.)*)'
-_LINE = re.compile(
-    r"(?P<address>\S+) \S+ (?P<user>.+?) \[(?P<time>[^\]\[]{0,40})\] "
-    + _QUOTED.replace("(", "(?P<request>", 1)
-    + r'" (?P<status>\d{3}) (?P<bytes>\d+|-) '
-    + _QUOTED.replace("(", "(?P<referrer>", 1)
-    + '" '
-    + _QUOTED.replace("(", "(?P<agent>", 1)
-    + r'(?:"(?:\s.*)?|\\?)$',
-    re.DOTALL,
-)
-_TIME = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d):(\d\d):(\d\d) ([+-])(\d\d)(\d\d)")
-_REQUEST = re.compile(r"([A-Za-z]+) (\S.*?)(?: HTTP/\d+(?:\.\d+)?)?")
-_MONTH_NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, start=1)}
+_LOOKED_AT = 4_000
+"""Characters of a line that are compared with formats that are not read."""
 
 
-class UnreadableLineError(Exception):
-    """A line is not an entry of an access log; the message names the wrong part."""
-
-
-def page_event(raw: bytes, number: int, site: str | None) -> bytes:
-    """The page event of one line.
-
-    The visitor (`anonymousId`) is a hash of address and user agent; the address is not stored.
-    `messageId` is a hash of line number and line, so that loading a file again adds nothing. All
-    three times are the log's, in UTC. The log contains no host: with a site, `url` is
-    `http://<site><target>`, else only the target.
+class AccessLog:
+    """Reads the lines of a log in order: combined format, W3C extended, AWS load balancers, JSON.
 
     Args:
-        raw: the line, with or without its line end, in UTF-8, else in Latin-1.
-        number: number of the line in its file, from 1.
-        site: host that the log belongs to.
+        formats: of JSON logs, and those that are not read.
+    """
+
+    def __init__(self, formats: LogFormats) -> None:
+        self._formats = formats
+        self._w3c = W3cLog()
+
+    def entry(self, content: bytes) -> LogEntry | None:
+        """The entry of a line; None for a directive (`#Fields: …`), which is none.
+
+        Args:
+            content: a line with or without its line end, in UTF-8, else in Latin-1.
+
+        Raises:
+            UnreadableLineError: if it is no entry. The message says which format it looks like.
+        """
+        text = decode(stripped(content))
+        if text.startswith("#") and self._w3c.read_directive(text):
+            return None
+        try:
+            return self._read(text)
+        except UnreadableLineError as error:
+            like = self._formats.look_alike(text[:_LOOKED_AT])
+            raise UnreadableLineError(f"{error}: it looks like {like.name}" if like else str(error)) from None
+
+    def event(self, content: bytes, number: int, site: str | None) -> bytes | None:
+        """The page event of a line; None for a directive.
+
+        Args:
+            content: as of `entry`.
+            number: number of the line in its file, from 1.
+            site: host of lines that name none.
+
+        Raises:
+            UnreadableLineError: if it is no entry.
+        """
+        entry = self.entry(content)
+        return None if entry is None else event_of(entry, uid_of(stripped(content), number), site)
+
+    def _read(self, text: str) -> LogEntry:
+        if text.startswith("{") and (line := read_object(text)) is not None:
+            return json_entry(line, self._formats.json_logs)
+        if self._w3c.has_fields:
+            return self._w3c.entry(text)
+        if is_load_balancer_line(text):
+            return load_balancer_entry(text)
+        return combined_entry(text)
+
+
+def page_event(content: bytes, number: int, site: str | None) -> bytes:
+    """The page event of a line in combined format, see `AccessLog.event`.
 
     Raises:
         UnreadableLineError: if it is not in combined format (a cut-off user agent is accepted).
     """
-    raw = raw.rstrip(b"\r\n")
-    found = _LINE.match(_decode(raw))
-    if found is None:
-        raise UnreadableLineError("not in combined format")
-    time, (method, target) = _utc(found["time"]), _request(found["request"])
-    agent, referrer = _unescape(found["agent"]), _unescape(found["referrer"])
-    page = _page(target, referrer, site)
-    size = found["bytes"]
-    event: dict[str, Any] = {
-        "messageId": sha256(b"%d\n" % number + raw).hexdigest()[:32],
-        "type": "page",
-        "anonymousId": _visitor(found["address"], agent),
-        "originalTimestamp": time,
-        "sentAt": time,
-        "receivedAt": time,
-        "context": {"library": {"name": "millrace-access-log"}, "page": page},
-        "properties": page
-        | {"method": method, "status": int(found["status"]), "bytes": None if size == "-" else int(size)},
-    }
-    if agent not in ("-", ""):
-        event["context"]["userAgent"] = agent
-    if found["user"] not in ("-", '""'):
-        event["userId"] = found["user"]
-    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+    content = stripped(content)
+    return event_of(combined_entry(decode(content)), uid_of(content, number), site)
 
 
-def is_entry(raw: bytes) -> bool:
-    """Whether a line looks like an entry of an access log."""
-    return _LINE.match(_decode(raw.rstrip(b"\r\n"))) is not None
-
-
-def referrer_and_path(raw: bytes) -> tuple[str, str] | None:
-    """Referrer and requested path of a line, to infer which site a log belongs to."""
-    found = _LINE.match(_decode(raw.rstrip(b"\r\n")))
-    if found is None or " " not in found["request"]:
-        return None
-    return found["referrer"], found["request"].split(" ")[1].partition("?")[0]
-
-
-def _decode(raw: bytes) -> str:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw.decode("latin-1")
-
-
-def _unescape(text: str) -> str:
-    return text.replace('\\"', '"').replace("\\\\", "\\") if "\\" in text else text
-
-
-def _visitor(address: str, agent: str) -> str:
-    return sha256(f"{address}\n{agent}".encode()).hexdigest()[:32]
-
-
-def _request(text: str) -> tuple[str, str]:
-    found = _REQUEST.fullmatch(text)
-    if found is None:
-        raise UnreadableLineError("no method and path in the request")
-    return found[1], _unescape(found[2])
-
-
-def _utc(text: str) -> str:
-    """`17/May/2015:12:05:03 +0200` as `2015-05-17T10:05:03Z`."""
-    found = _TIME.fullmatch(text)
-    if found is None or found[2] not in _MONTHS:
-        raise UnreadableLineError("no time of the form 17/May/2015:10:05:03 +0000")
-    try:
-        day, hour, minute, second = map(int, found.group(1, 4, 5, 6))
-        local = datetime(int(found[3]), _MONTHS[found[2]], day, hour, minute, second, tzinfo=timezone.utc)
-        ahead = timedelta(hours=int(found[8]), minutes=int(found[9]))
-        moment = local - ahead if found[7] == "+" else local + ahead
-    except (ValueError, OverflowError):
-        raise UnreadableLineError(f"no such time: {text}") from None
-    if moment.year < 1970:
-        raise UnreadableLineError(f"before 1970: {text}")
-    return rfc3339(moment)
-
-
-def _page(target: str, referrer: str, site: str | None) -> dict[str, str]:
-    path, _, query = target.partition("?")
-    page = {"path": path, "search": f"?{query}" if query else ""}
-    if "://" in path:  # a proxy request has the whole URL
-        page = {"url": target} | page | {"path": "/" + path.split("://", 1)[1].partition("/")[2]}
-    else:
-        page = {"url": f"http://{site}{target}" if site else target} | page
-    return page if referrer in ("-", "") else page | {"referrer": referrer}
+def stripped(content: bytes) -> bytes:
+    """A line without its line end and a byte order mark."""
+    return content.rstrip(b"\r\n").removeprefix(BYTE_ORDER_MARK)

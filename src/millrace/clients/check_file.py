@@ -14,7 +14,7 @@ from folds.records.parse_rules import load_parse_rules
 from folds.records.roles import OTHER
 from folds.visitors.events import PAGE_VIEW
 from lakehouse.settings import Settings
-from millrace.clients.formats import find_format
+from millrace.clients.formats import open_format, require_format
 from millrace.clients.line_reader import Source
 from millrace.clients.progress import progress_bar
 from millrace.shutdown_signal import ShutdownSignal
@@ -42,6 +42,7 @@ class FileCheck:
     """Counts of the events that a file would produce.
 
     Attributes:
+        taken_for: what the file was recognised as; None if its format was named.
         unreadable: number of lines that can't be read, by reason, with the first line of each.
         events: number of distinct events.
         copies: records with the UID of an earlier record.
@@ -55,6 +56,7 @@ class FileCheck:
         first, last: event times.
     """
 
+    taken_for: str | None = None
     unreadable: Unreadable = field(default_factory=Unreadable)
     events: int = 0
     copies: int = 0
@@ -72,6 +74,7 @@ class FileCheck:
     def as_dict(self) -> dict[str, Any]:
         """As JSON."""
         return {
+            "taken_for": self.taken_for,
             "events": self.events,
             "copies": self.copies,
             "visitors": self.visitors,
@@ -95,20 +98,22 @@ def check_file(settings: Settings, file: str, format_name: str, site: str | None
     Args:
         settings: the settings in force.
         file: path, or `-` for standard input.
-        format_name: a key of `millrace.clients.formats.FORMATS`.
-        site: host that an access log belongs to; None: inferred from its first lines.
+        format_name: a key of `millrace.clients.formats.FORMATS`, or `auto`.
+        site: host of an access log's lines that name none; None: inferred from its first lines.
 
     Raises:
         MillraceError: if the file can't be read, or the format is not valid.
     """
-    form, rules, check = find_format(format_name), load_parse_rules(settings.conf), FileCheck()
+    require_format(format_name)
+    rules, check = load_parse_rules(settings.conf), FileCheck()
     seen: set[str] = set()
     visitors: set[str] = set()
     now = int(datetime.now(timezone.utc).timestamp() * 1e6)
     with ShutdownSignal().on_signals() as stop:
         source = Source(file, stop)
         try:
-            source.refuse_binary(form.is_one, format_name)
+            form = open_format(format_name, source, settings.conf)
+            check.taken_for = form.taken_for
             with progress_bar(f"Checking {source.name}", source.size) as bar:
                 for record in form.reader(source.sample, site)(source, check.unreadable):
                     if len(record.value) > _TOO_LONG:

@@ -1,12 +1,13 @@
 """Sends a file of real events to Kafka."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
 
 from bronze.kafka_auth import client_options
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
-from millrace.clients.formats import Reader, find_format
+from millrace.clients.formats import Format, open_format, require_format
 from millrace.clients.line_reader import Source
 from millrace.clients.manifest import Manifest, new_manifest
 from millrace.clients.progress import progress_bar
@@ -26,32 +27,43 @@ class Loaded:
     stopped: bool
 
 
-def load_file(settings: Settings, file: str, format_name: str, site: str | None) -> Loaded:
+def load_file(
+    settings: Settings,
+    file: str,
+    format_name: str,
+    site: str | None,
+    *,
+    on_recognized: Callable[[str], None] | None = None,
+) -> Loaded:
     """Send each readable line of a file, set aside the other lines, and write a manifest.
 
     Args:
         settings: the settings in force.
         file: path, or `-` for standard input.
-        format_name: a key of `millrace.clients.formats.FORMATS`.
-        site: host that an access log belongs to; None: inferred from its first lines.
+        format_name: a key of `millrace.clients.formats.FORMATS`, or `auto`.
+        site: host of an access log's lines that name none; None: inferred from its first lines.
+        on_recognized: called with what a file of format `auto` was recognised as, before anything is sent.
 
     Raises:
         MillraceError: if the file can't be read, the format is not valid, or the broker does not answer.
     """
-    form = find_format(format_name)
+    require_format(format_name)
     with ShutdownSignal().on_signals() as stop:
         try:
             source = Source(file, stop)
         except StoppedError:
             raise MillraceError("stopped before the first line", "Nothing was sent") from None
         try:
-            source.refuse_binary(form.is_one, format_name)
-            return _load(settings, source, form.reader(source.sample, site), stop)
+            form = open_format(format_name, source, settings.conf)
+            if form.taken_for and on_recognized:
+                on_recognized(form.taken_for)
+            return _load(settings, source, form, site, stop)
         finally:
             source.close()
 
 
-def _load(settings: Settings, source: Source, reader: Reader, stop: ShutdownSignal) -> Loaded:
+def _load(settings: Settings, source: Source, form: Format, site: str | None, stop: ShutdownSignal) -> Loaded:
+    reader = form.reader(source.sample, site)
     manifest = new_manifest(settings.home, "load", source.name, settings.events_topic)
     rejected = Rejected(settings.home, manifest.id)
     started = monotonic()

@@ -24,6 +24,7 @@ class Rejected:
     def __init__(self, home: Path, manifest_id: str) -> None:
         self.path = home / "rejected" / f"{manifest_id}.jsonl"
         self.count = 0
+        self.first_reason = ""
         self._first: list[int] = []
         self._file: TextIO | None = None
 
@@ -33,6 +34,7 @@ class Rejected:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.path.open("w", encoding="utf-8")
         self.count += 1
+        self.first_reason = self.first_reason or reason
         if len(self._first) < _SHOWN:
             self._first.append(line)
         kept = {"line": line, "reason": reason, "content": content.decode(errors="backslashreplace")}

@@ -11,11 +11,17 @@ from lakehouse.settings import load_settings
 def load(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The file; - for standard input.")],
     format_name: Annotated[
-        str, typer.Option("--format", help="segment (one JSON event a line) or access-log (combined).")
+        str,
+        typer.Option(
+            "--format",
+            help="segment (one JSON event a line), access-log, or auto: by the file's first lines.",
+        ),
     ],
     site: Annotated[
         str | None,
-        typer.Option(help="Host of an access log. Default: detected from the first lines of the file."),
+        typer.Option(
+            help="Host of an access log's lines that name none. Default: detected from the first lines."
+        ),
     ] = None,
     check: Annotated[
         bool,
@@ -34,7 +40,7 @@ def load(
         raise MillraceError("--json is of --check, which is not given", "Add --check")
     from millrace.clients.load_file import load_file
 
-    loaded = load_file(load_settings(), file, format_name, site)
+    loaded = load_file(load_settings(), file, format_name, site, on_recognized=_say_format)
     manifest, rejected = loaded.manifest, loaded.rejected
     rate = manifest.records / max(loaded.seconds, 1e-9)
     typer.echo(
@@ -50,7 +56,8 @@ def load(
         )
     if not manifest.records:
         raise MillraceError(
-            f"no line of {manifest.source} could be sent as {format_name}",
+            f"no line of {manifest.source} could be sent as {format_name}"
+            + (f": {rejected.first_reason}" if rejected.count else ""),
             f"Look at {rejected.path}, or try another --format"
             if rejected.count
             else "Give a file with events",
@@ -63,7 +70,13 @@ def _check(file: str, format_name: str, site: str | None, as_json: bool) -> None
     from millrace.terminal.file_check import print_check
 
     found = check_file(load_settings(), file, format_name, site)
+    if found.taken_for:
+        _say_format(found.taken_for)
     if as_json:
         typer.echo(one_line(found.as_dict()))
     else:
         print_check(found)
+
+
+def _say_format(taken_for: str) -> None:
+    typer.echo(f"taken for: {taken_for}", err=True)

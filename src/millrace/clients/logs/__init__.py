@@ -1,0 +1,1 @@
+"""Access logs of web servers, proxies, load balancers and CDNs."""
