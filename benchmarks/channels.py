@@ -13,9 +13,10 @@ from typing import NamedTuple
 from folds.records.channels import Visit, load_channel_rules
 from folds.rule_numbers import RuleNumbers
 from lakehouse.settings import load_settings
-from millrace.clients.access_log import UnreadableLineError, page_event
+from millrace.clients.access_log import page_event
 from millrace.clients.line_reader import SAMPLE_LINES
 from millrace.clients.log_site import infer_site
+from millrace.clients.logs.log_entry import UnreadableLineError
 
 _GAP = RuleNumbers().session_gap
 

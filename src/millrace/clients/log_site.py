@@ -15,8 +15,8 @@ def infer_site(lines: Iterable[bytes], formats: LogFormats | None = None) -> str
 
     A log without virtual hosts does not contain its own host. But visitors follow links within a site,
     so its own pages occur both as paths and as referrers, while pages of other sites occur only as
-    referrers. The most frequent such host wins (alphabetically first if equal), in lower case, without port and
-    `www.`; None if there is none. The path `/` does not count, since every site has it.
+    referrers. The most frequent such host wins (alphabetically first if equal), in lower case, without
+    port and `www.`; None if there is none. The path `/` does not count, since every site has it.
 
     Args:
         lines: of an access log.

@@ -4,9 +4,10 @@ import gzip
 
 import pytest
 
+from lakehouse.bundle_file import conf_folder
 from lakehouse.errors import MillraceError
 from millrace.clients import line_reader
-from millrace.clients.formats import FORMATS, find_format
+from millrace.clients.formats import FORMATS, open_format, require_format
 from millrace.clients.line_reader import Line, Source
 from millrace.clients.rejected import Rejected
 from millrace.clients.segment import segment_records
@@ -78,18 +79,18 @@ def test_missing_file_or_folder_is_rejected(tmp_path):
 def test_binary_file_is_rejected(tmp_path, name):
     content = b"\x7fELF\x00\x01\n{\x00\x02\n\x00\x00"
     with pytest.raises(MillraceError, match="is binary"):
-        source_of(tmp_path, content).refuse_binary(FORMATS[name].is_one, name)
+        open_format(name, source_of(tmp_path, content), conf_folder())
 
 
 def test_event_file_with_corrupt_line_is_not_binary(tmp_path):
-    source_of(tmp_path, b'{"a":1}\n\x00\x00\x00\n{"b":2}\n').refuse_binary(
-        FORMATS["segment"].is_one, "segment"
-    )
+    source = source_of(tmp_path, b'{"a":1}\n\x00\x00\x00\n{"b":2}\n')
+    assert open_format("segment", source, conf_folder()).name == "segment"
 
 
 def test_unknown_format_error_lists_known_formats():
-    with pytest.raises(MillraceError, match="segment or access-log"):
-        find_format("csv")
+    with pytest.raises(MillraceError, match="csv is no known format") as reported:
+        require_format("csv")
+    assert reported.value.next_step == "Use --format segment or access-log or auto"
 
 
 def test_segment_lines_are_sent_unchanged_unless_empty_or_truncated(tmp_path):

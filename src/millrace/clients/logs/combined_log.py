@@ -71,7 +71,7 @@ def combined_entry(text: str) -> LogEntry:
         size=read_number(rest[3]),
         referrer=present(unescape(rest[4])),
         agent=present(unescape(rest[5])),
-        user=read_user(head.user),
+        user=read_user(unescape(head.user)),
         host=host[0] if host else None,
         scheme=host[1] if host else "http",
     )

@@ -17,7 +17,7 @@ NOTATION = "load balancer log"
 _QUOTED = r'"((?:[^"\\]|\\.)*)'
 _START = re.compile(r"(?:(?:https?|h2|grpcs?|wss?) )?\d{4}-\d\d-\d\dT[\d:.]+Z \S+ \S+:\d+ ")
 _LINE = re.compile(
-    r"(?:[a-z0-9]+ )?(\S+Z) \S+ (\S+) \S+ (?:-?[\d.]+ ){3}(\d{3}|-) (?:\d{3}|-) (?:\d+|-) (\d+|-) "
+    r"(?:[a-z0-9]+ )?(\S+Z) \S+ (\S+) \S+ (?:-?[\d.]+ ){3}(\d+|-) (?:\d+|-) (?:\d+|-) (\d+|-) "
     + _QUOTED
     + r'"(?: '
     + _QUOTED

@@ -95,8 +95,7 @@ def read_request(text: str) -> tuple[str, str]:
 
 def read_user(text: str) -> str | None:
     """The user; None for a missing one, and for text with blanks: columns of another format."""
-    user = unescape(text)
-    return None if not user.strip("-") or _BLANK.search(user) else user
+    return None if not text.strip("-") or _BLANK.search(text) else text
 
 
 def read_number(text: str) -> int | None:
