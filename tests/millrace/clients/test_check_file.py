@@ -2,6 +2,7 @@
 
 import json
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +11,8 @@ from lakehouse.settings import load_settings
 from millrace.cli import app, register_commands
 from millrace.clients.check_file import check_file
 from millrace.clients.rejected import Rejected
+
+CASES = Path(__file__).resolve().parents[4] / "shared" / "cases"
 
 
 def order(number, total):
@@ -54,6 +57,24 @@ def test_check_counts_events_duplicates_goals_and_rejections(settings, file):
     assert found.rejected == {"not_json": 1, "no_message_id": 1}
     assert found.rejected_first == {"not_json": 7, "no_message_id": 8}
     assert (found.first.hour, found.last.hour) == (10, 14)
+
+
+def test_file_with_byte_order_mark_loses_no_event(settings):
+    found = check_file(settings, str(CASES / "29-bom" / "input.jsonl"), "segment", None)
+    assert (found.events, found.rejected) == (2, {})
+
+
+def test_check_of_auto_says_what_the_file_was_taken_for(settings, file, monkeypatch):
+    monkeypatch.setenv("MILLRACE_HOME", str(settings.home))
+    if not app.registered_commands:
+        register_commands()
+    log = CASES / "01-vhost-log" / "input.log"
+    checked = CliRunner().invoke(app, ["load", str(log), "--format", "auto", "--check", "--json"])
+    assert checked.stderr == "taken for: combined log with virtual hosts\n"
+    found = json.loads(checked.stdout)
+    assert (found["taken_for"], found["visitors"]) == ("combined log with virtual hosts", 2)
+    named = CliRunner().invoke(app, ["load", str(file), "--format", "segment", "--check"])
+    assert "taken for" not in named.output
 
 
 def test_check_writes_no_files(settings, file, tmp_path):

@@ -80,18 +80,20 @@ def combined_entry(text: str) -> LogEntry:
 def _read_head(text: str) -> _Head | None:
     """The columns before the time; None if there are too few."""
     columns = _columns(text)
+    if len(columns) == _CLF_COLUMNS and read_address(columns[0]):  # most lines
+        return _Head(columns[0], columns[2], "")
     at = next((at for at, column in enumerate(columns) if first_address(column)), None)
-    if at is None and (prefix := _PREFIX.match(text)):
+    if at != 0 and (prefix := _PREFIX.match(text)):
         return _read_head(text[prefix.end() :])
     if at is None:
         return _head_of_names(columns)
-    if prefix := _PREFIX.match(text):
-        return _read_head(text[prefix.end() :])
-    # Of two addresses in a row the first is a virtual host or a proxy, unless it is a forwarded list.
-    while "," not in columns[at] and len(columns) > at + 1 and read_address(columns[at + 1]):
-        at += 1
+    # Of addresses in a row the last is the client's, unless the first is a forwarded list.
+    last = at
+    while len(columns) > last + 1 and read_address(columns[last + 1]):
+        last += 1
+    at = at if "," in columns[at] else last
     host = _virtual_host(columns[:at])
-    rest = columns[at + 1 :]
+    rest = columns[last + 1 :]
     if not host and len(rest) == _CLF_COLUMNS and _is_virtual_host(rest[0]):
         host, rest = rest[0], rest[1:]
     return _Head(columns[at], _user(rest), host)

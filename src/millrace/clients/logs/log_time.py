@@ -2,6 +2,7 @@
 
 import re
 from datetime import datetime, timedelta, timezone
+from functools import lru_cache
 
 from folds.records.event_time import parse_time
 from lakehouse.timestamps import EPOCH, from_micros, rfc3339
@@ -19,6 +20,7 @@ _UNIX = re.compile(r"(\d{9,10})(?:\.(\d+))?|(\d{13}|\d{16}|\d{19})", re.ASCII)
 _DIGITS_OF_SECONDS = 10
 
 
+@lru_cache(maxsize=4_096)
 def log_time(text: str) -> str:
     """A time as RFC 3339 in UTC; without an offset it is UTC.
 
