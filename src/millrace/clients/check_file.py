@@ -10,13 +10,16 @@ from folds.persons.models import DIRECT
 from folds.records.outcomes import Event, Rejection
 from folds.records.outcomes import Record as Received
 from folds.records.parse import parse
-from folds.records.parse_rules import load_parse_rules
+from folds.records.parse_rules import ParseRules, load_parse_rules
 from folds.records.roles import OTHER
 from folds.visitors.events import PAGE_VIEW
 from lakehouse.settings import Settings
-from millrace.clients.formats import open_format, require_format
+from millrace.clients.data_gaps import DataGaps, Gap
+from millrace.clients.formats import Format, open_format, require_format
 from millrace.clients.line_reader import Source
 from millrace.clients.progress import progress_bar
+from millrace.clients.recognize import SEGMENT
+from millrace.clients.record import Record
 from millrace.shutdown_signal import ShutdownSignal
 
 _TOO_LONG = 1_000_000
@@ -53,6 +56,7 @@ class FileCheck:
         goals: by goal and currency, the number of events and the sum of their values.
         channels: page views by channel, from campaign, click id or referrer; without Direct.
         rejected: records that silver would reject, by reason, with the first line of each.
+        gaps: what the events lack, the costliest first.
         first, last: event times.
     """
 
@@ -68,6 +72,7 @@ class FileCheck:
     channels: Counter[str] = field(default_factory=Counter)
     rejected: Counter[str] = field(default_factory=Counter)
     rejected_first: dict[str, int] = field(default_factory=dict)
+    gaps: list[Gap] = field(default_factory=list)
     first: datetime | None = None
     last: datetime | None = None
 
@@ -87,6 +92,7 @@ class FileCheck:
                 for (goal, currency), (count, value) in sorted(self.goals.items())
             ],
             "channels": dict(self.channels.most_common()),
+            "lacks": [gap.as_dict() for gap in self.gaps],
             "rejected": dict(self.rejected.most_common()),
             "unreadable_lines": dict(self.unreadable.reasons.most_common()),
         }
@@ -105,38 +111,57 @@ def check_file(settings: Settings, file: str, format_name: str, site: str | None
         MillraceError: if the file can't be read, or the format is not valid.
     """
     require_format(format_name)
-    rules, check = load_parse_rules(settings.conf), FileCheck()
-    seen: set[str] = set()
-    visitors: set[str] = set()
-    now = int(datetime.now(timezone.utc).timestamp() * 1e6)
     with ShutdownSignal().on_signals() as stop:
         source = Source(file, stop)
         try:
             form = open_format(format_name, source, settings.conf)
-            check.taken_for = form.taken_for
+            check = _Checker(load_parse_rules(settings.conf), form)
             with progress_bar(f"Checking {source.name}", source.size) as bar:
-                for record in form.reader(source.sample, site)(source, check.unreadable):
-                    if len(record.value) > _TOO_LONG:
-                        check.unreadable.add(record.line, "larger than the topic takes", record.value)
-                        continue
-                    outcome = parse(Received(record.value, now), rules)
-                    if isinstance(outcome, Rejection):
-                        check.rejected[outcome.reason] += 1
-                        check.rejected_first.setdefault(outcome.reason, record.line)
-                    elif isinstance(outcome, Event):
-                        if outcome.event_id in seen:
-                            check.copies += 1
-                        else:
-                            seen.add(outcome.event_id)
-                            visitors.add(outcome.visitor_id)
-                            _count(check, outcome)
-                    bar(source.bytes_read, check.events)
+                for record in form.reader(source.sample, site)(source, check.result.unreadable):
+                    check.take(record)
+                    bar(source.bytes_read, check.result.events)
                     if stop.requested:
                         break
         finally:
             source.close()
-    check.visitors = len(visitors)
-    return check
+    return check.finish()
+
+
+class _Checker:
+    """Counts records of a file."""
+
+    def __init__(self, rules: ParseRules, form: Format) -> None:
+        self.result = FileCheck(taken_for=form.taken_for)
+        self._rules = rules
+        self._gaps = DataGaps(rules.roles, asks_consent=form.name == SEGMENT)
+        self._seen: set[str] = set()
+        self._visitors: set[str] = set()
+        self._now = int(datetime.now(timezone.utc).timestamp() * 1e6)
+
+    def take(self, record: Record) -> None:
+        """Count a record."""
+        check = self.result
+        if len(record.value) > _TOO_LONG:
+            check.unreadable.add(record.line, "larger than the topic takes", record.value)
+            return
+        outcome = parse(Received(record.value, self._now), self._rules)
+        if isinstance(outcome, Rejection):
+            check.rejected[outcome.reason] += 1
+            check.rejected_first.setdefault(outcome.reason, record.line)
+        elif isinstance(outcome, Event):
+            if outcome.event_id in self._seen:
+                check.copies += 1
+                return
+            self._seen.add(outcome.event_id)
+            self._visitors.add(outcome.visitor_id)
+            _count(check, outcome)
+        self._gaps.add(record.value, outcome, record.line)
+
+    def finish(self) -> FileCheck:
+        """The counts of all records."""
+        self.result.visitors = len(self._visitors)
+        self.result.gaps = self._gaps.found()
+        return self.result
 
 
 def _count(check: FileCheck, event: Event) -> None:

@@ -1,12 +1,13 @@
 """Prints the result of checking a file of events."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 import typer
 
 from millrace.clients.check_file import FileCheck
+from millrace.clients.data_gaps import KINDS, Gap
 
 _MOST = 12
 _EXAMPLE = "{role: goal, takes: {order_id: order_id, currency: currency}, money: [total]}"
@@ -28,6 +29,7 @@ def print_check(check: FileCheck) -> None:
     _section("page views from elsewhere, by channel", check.channels)
     _section("rejected records", check.rejected, check.rejected_first)
     _section("lines that cannot be read", check.unreadable.reasons, check.unreadable.first)
+    _lacks(check.gaps)
     for hint in _hints(check):
         typer.echo(f"\n{hint}")
     typer.echo("\nNothing was sent. Leave out --check to load the file.")
@@ -50,6 +52,15 @@ def _goals(goals: Mapping[tuple[str, str], tuple[int, Decimal]]) -> None:
     for (goal, currency), (count, value) in sorted(goals.items()):
         worth = f", {value:,.2f} {currency}" if value else ""
         typer.echo(f"  {count:>12,}  {goal}{worth}")
+
+
+def _lacks(gaps: Sequence[Gap]) -> None:
+    if gaps:
+        typer.echo("\nwhat the file lacks, the costliest first")
+    for gap in gaps:
+        what, advice = KINDS[gap.kind]
+        first = f", first in line {gap.line:,}" + (f": {gap.example}" if gap.example else "")
+        typer.echo(f"  {gap.events:>12,}  {what}{first}\n{'':>16}{advice}")
 
 
 def _hints(check: FileCheck) -> list[str]:
