@@ -46,7 +46,7 @@ KINDS = {
 _TIMES = ("original_timestamp", "sent_at", "received_at", "timestamp")
 _SNAKE_CASE = ("anonymous_id", "user_id")
 _TAGGED = re.compile(r"utm(?:[_-]|%5F)(?:source|medium|campaign|id)\b", re.IGNORECASE)
-_UNFILLED = re.compile(r"%[0-9A-F]{2}|\{[^}]*\}|\[\[[^]]*\]\]|\*\|", re.IGNORECASE)
+_UNFILLED = re.compile(r"\ufffd|%[0-9A-F]{2}|\{[^}]*\}|\[\[[^]]*\]\]|\*\|", re.IGNORECASE)
 """What is left of bytes that are no UTF-8, and of templates that the sender has not filled in."""
 _SHOWN = 80
 

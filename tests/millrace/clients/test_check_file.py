@@ -77,6 +77,30 @@ def test_check_of_auto_says_what_the_file_was_taken_for(settings, file, monkeypa
     assert "taken for" not in named.output
 
 
+def test_check_prints_what_the_file_lacks(tmp_path, monkeypatch):
+    monkeypatch.setenv("MILLRACE_HOME", str(tmp_path / "home"))
+    if not app.registered_commands:
+        register_commands()
+    stamp = {"messageId": "1", "anonymousId": "a", "originalTimestamp": "2026-11-02T10:00:00Z"}
+    path = tmp_path / "events.jsonl"
+    path.write_text(
+        json.dumps(stamp | order(1, "much")) + "\n" + json.dumps({"user_id": "u", "type": "page"})
+    )
+    call = ["load", str(path), "--format", "auto", "--check"]
+    printed = CliRunner().invoke(app, call).stdout
+    at = printed.index("what the file lacks, the costliest first")
+    value = printed.index("1  orders and refunds whose value cannot be read, first in line 1: much", at)
+    assert printed.index("first in line 2: user_id", value) > value
+    lacks = json.loads(CliRunner().invoke(app, [*call, "--json"]).stdout)["lacks"]
+    assert lacks[0] == {"kind": "unreadable_value", "events": 1, "first_line": 1, "first": "much"}
+
+
+def test_case_of_placeholder_ids_names_keys_in_snake_case(settings):
+    found = check_file(settings, str(CASES / "20-placeholder-ids" / "input.jsonl"), "auto", None)
+    (gap,) = [gap for gap in found.gaps if gap.kind == "snake_case_id"]
+    assert (gap.events, gap.example) == (1, "anonymous_id, user_id")
+
+
 def test_check_writes_no_files(settings, file, tmp_path):
     log = tmp_path / "access.log"
     log.write_text("no entry\n")
