@@ -62,7 +62,7 @@ def page_event(entry: LogEntry, uid: str, site: str | None) -> bytes:
     event: dict[str, Any] = {
         "messageId": uid,
         "type": "page",
-        "anonymousId": sha256(f"{entry.address}\n{entry.agent or '-'}".encode()).hexdigest()[:32],
+        "anonymousId": _visitor(entry.address, entry.agent),
         "originalTimestamp": entry.time,
         "sentAt": entry.time,
         "receivedAt": entry.time,
@@ -131,6 +131,11 @@ def _unescaped(found: re.Match[str]) -> str:
         except UnicodeDecodeError:
             return sent.decode("latin-1")
     return "" if found[2] is None else _ESCAPED.get(found[2], found[0])
+
+
+def _visitor(address: str, agent: str) -> str:
+    # JSON may hold half of a surrogate pair, which is no UTF-8.
+    return sha256(f"{address}\n{agent or '-'}".encode(errors="replace")).hexdigest()[:32]
 
 
 def _page(entry: LogEntry, site: str | None) -> dict[str, str]:

@@ -1,9 +1,12 @@
 """W3C extended logs, logs of load balancers, and JSON logs become the same entries as the combined format."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lakehouse.bundle_file import conf_folder
 from lakehouse.errors import MillraceError
@@ -236,6 +239,28 @@ def test_formats_of_files_do_not_change_the_rules_version(tmp_path: Path) -> Non
     before = rules_version(tmp_path)
     (tmp_path / FILE).write_text("json_logs: {}")
     assert rules_version(tmp_path) == before
+
+
+_ODD = st.one_of(
+    st.text(max_size=40).map(str.encode),
+    st.binary(max_size=40),
+    st.sampled_from([b"#Fields: date time c-ip cs-uri cs(User-Agent)", ALB.encode(), b'"\\xC3', b"9" * 5000]),
+)
+
+
+@given(
+    st.lists(_ODD, max_size=5),
+    st.dictionaries(st.sampled_from([*NGINX]), st.one_of(st.text(), st.integers())),
+)
+def test_any_line_gives_an_event_a_directive_or_a_rejection(
+    lines: list[bytes], more: dict[str, object]
+) -> None:
+    log = AccessLog(FORMATS)
+    odd = json.dumps({**NGINX, "http_user_agent": "\ud800", **more}).encode()
+    for number, line in enumerate([*lines, odd, odd.replace(b"M", b"\\xC"), ALB.encode() + b"\xe2"], 1):
+        with suppress(UnreadableLineError):
+            event = log.event(line, number, None)
+            assert event is None or json.loads(event)["type"] == "page"
 
 
 LOOK_ALIKES = {
