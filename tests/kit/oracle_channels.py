@@ -1,13 +1,14 @@
 """Test oracle for channels: a naive list of conditions."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
-from urllib.parse import unquote_plus
+from urllib.parse import unquote
 
+from kit.oracle_hosts import host_of, is_same_site
 from kit.oracle_sites import is_excluded, kind_of_name, site_of
 
 _PAID = re.compile(".*cp.*|ppc|retargeting|paid.*")
-_BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
 _SEARCH_IDS = ("gclid", "gbraid", "wbraid", "msclkid")
 _SOCIAL_IDS = ("ttclid", "twclid", "li_fat_id")
 _SOCIAL_MEDIA = ("social", "social-network", "social-media", "sm", "social network", "social media")
@@ -15,31 +16,41 @@ CLICK_IDS = (*_SEARCH_IDS, *_SOCIAL_IDS, "fbclid")
 
 
 def parameter_of(url: str | None, name: str) -> str | None:
-    """A decoded query parameter of a URL; None if it is missing or empty."""
-    query = (url or "").partition("#")[0].partition("?")[2]
-    for pair in query.split("&"):
-        key, _, value = pair.partition("=")
-        if key == name:
-            return (value if _BROKEN.search(value) else unquote_plus(value)) or None
+    """The first parameter of a name that is not blank: of the query, else of the fragment; else None."""
+    for key, value in _parameters(url or ""):
+        if key == name and (decoded := _decoded(value)):
+            return decoded
     return None
+
+
+def _parameters(url: str) -> Iterator[tuple[str, str]]:
+    """Names in lower case and values as they stand: of the query, then of the fragment."""
+    before, _, fragment = url.partition("#")
+    route, mark, after = fragment.partition("?")
+    is_route = mark and (route.startswith(("/", "!/")) or "=" not in route)
+    for part in (before.partition("?")[2], after if is_route else fragment):
+        for pair in re.sub("&(amp;)+", "&", part, flags=re.IGNORECASE).split("&"):
+            key, _, value = pair.partition("=")
+            yield unquote(key).lower(), value
+
+
+def _decoded(value: str) -> str:
+    """A value with its escapes as UTF-8 and `+` as a blank, trimmed; as it stands if that is no UTF-8."""
+    plain = value.replace("+", " ").encode("utf-8", "surrogatepass")
+    octets = re.sub(rb"%([0-9a-fA-F]{2})", lambda escape: bytes([int(escape[1], 16)]), plain)
+    try:
+        return octets.decode("utf-8").strip()
+    except UnicodeDecodeError:
+        return value.strip()
 
 
 def click_id_of(url: str | None) -> tuple[str | None, str | None]:
     """The click id with the highest precedence, and its parameter name."""
     for name in CLICK_IDS:
         value = parameter_of(url, name)
-        if value and value.strip(" \t\r\n"):
+        if value:
             return value, name
     return None, None
-
-
-def host_of(address: str | None) -> str | None:
-    """The host of a URL, in lower case, without port and `www.`."""
-    scheme, there, rest = (address or "").partition("://")
-    if not re.fullmatch("[a-zA-Z][a-zA-Z0-9+.-]*", scheme):
-        return None
-    host = rest.split("/")[0].split("?")[0].split("#")[0].split("@")[-1].split(":")[0].lower()
-    return host.removeprefix("www.") or None if there else None
 
 
 @lru_cache(maxsize=10_000)
@@ -58,7 +69,8 @@ def _named(source: str) -> str | None:
     """The kind of site of a source name."""
     if (kind := kind_of_name(source)) is not None:
         return kind
-    host, _, path = source.removeprefix("www.").partition("/")
+    name, _, path = source.partition("/")
+    host = host_of(f"any://{name}") or ""
     return site_of(host, "/" + path) if "." in host else None
 
 
@@ -70,10 +82,10 @@ def channel_of(campaign: dict[str, str | None], url: str | None, referrer: str |
         url: URL of the page.
         referrer: URL of the previous page.
     """
-    source, medium = ((campaign[field] or "").strip(" \t\r\n").lower() for field in ("source", "medium"))
+    source, medium = ((campaign[field] or "").strip().lower() for field in ("source", "medium"))
     site, is_paid = _named(source), bool(_PAID.fullmatch(medium))
     host, other = _come_from(referrer)
-    is_other = host is not None and host != host_of(url)
+    is_other = host is not None and not is_same_site(host, host_of(url))
     other = other if is_other else None
     email = ("email", "e-mail", "e_mail", "e mail", "newsletter")
     cases = [

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from kit.oracle_channels import host_of, parameter_of
+from kit.oracle_channels import parameter_of
+from kit.oracle_hosts import host_of, is_same_site
 from kit.oracle_wire import Fields, written
 
 _UTM = ("source", "medium", "campaign", "term", "content", "id")
@@ -37,4 +38,4 @@ def is_on_site(click: Fields, session: Fields, choices: Choices) -> bool:
             return False
     host = host_of(click["url"])
     own = [host_of(session["entry_url"]), *choices.own_hosts]
-    return host is None or host in own or any(host.endswith(f".{each}") for each in choices.own_hosts)
+    return host is None or any(is_same_site(host, each) for each in own)

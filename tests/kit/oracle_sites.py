@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from kit.oracle_hosts import is_same_site, registered_domain
+
 _CONF = Path(__file__).parents[2] / "conf"
 _TOLD: dict[str, Any] = yaml.safe_load((_CONF / "channels.yml").read_text(encoding="utf-8"))
 _LIST: dict[str, Any] = yaml.safe_load((_CONF / "referrers.yml").read_text(encoding="utf-8"))
-_NOT_OWNED = re.compile(r"[^.]*|(com?|net|org|edu|gov?|gob|ac|ne|or)\.[a-z][a-z]")
 
 
 class Entry(NamedTuple):
@@ -38,7 +39,8 @@ def _entries(hosts: dict[str, list[str]], *, is_own: bool) -> Iterator[Entry]:
 
 def is_excluded(host: str, path: str) -> bool:
     """Whether a host is excluded as a referrer."""
-    return any(_matching(_EXCLUDED, host, path))
+    is_own = any(is_same_site(host, own) for own in _TOLD["own_hosts"])
+    return is_own or any(_matching(_EXCLUDED, host, path))
 
 
 def kind_of_name(name: str) -> str | None:
@@ -80,5 +82,5 @@ def _by_label(patterns: Iterable[str], host: str) -> Iterator[int]:
     labels = host.split(".")
     for number, label in enumerate(labels):
         above = ".".join(labels[number + 1 :])
-        if not _NOT_OWNED.fullmatch(above) and any(re.fullmatch(each, label) for each in patterns):
+        if registered_domain(above) and any(re.fullmatch(each, label) for each in patterns):
             yield above.count(".") + 1

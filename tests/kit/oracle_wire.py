@@ -102,8 +102,8 @@ def some(value: object) -> str | None:
 
 
 def written(value: str | None) -> str | None:
-    """Text that is not blank, else None."""
-    return value if (value or "").strip(" \t\r\n") else None
+    """Text without white space around it; None if nothing is left."""
+    return (value or "").strip() or None
 
 
 def money(value: object) -> Decimal | None:

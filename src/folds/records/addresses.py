@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from folds.records.campaigns import PARAMETERS, click_id_of, read_parameters
-from folds.records.hosts import host_of
+from folds.records.hosts import host_of, registrable_domain
 
 _MAX_CACHED = 1_000  # characters
 
@@ -26,12 +26,13 @@ def is_named(campaign: CampaignFields) -> bool:
 
 
 class Address(NamedTuple):
-    """Host, campaign fields and click id of an address; None if missing."""
+    """Host, campaign fields, click id and registrable domain (or host) of an address; None if missing."""
 
     host: str | None = None
     campaign: CampaignFields = CampaignFields()
     click_id: str | None = None
     click_id_kind: str | None = None
+    domain: str | None = None
 
 
 NO_CAMPAIGN = CampaignFields()
@@ -48,7 +49,8 @@ def read_address(address: str | None) -> Address:
 @lru_cache(maxsize=65_536)
 def _read(address: str) -> Address:
     host, found = host_of(address), read_parameters(address)
+    domain = registrable_domain(host) if host else None
     if not found:
-        return Address(host)
+        return Address(host, domain=domain)
     campaign = CampaignFields(*(found.get(parameter) for parameter in PARAMETERS.values()))
-    return Address(host, campaign, *click_id_of(found))
+    return Address(host, campaign, *click_id_of(found), domain)

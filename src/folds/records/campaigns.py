@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from types import MappingProxyType
-from urllib.parse import unquote_plus
+from urllib.parse import unquote, unquote_to_bytes
 
 PARAMETERS = {
     "source": "utm_source",
@@ -16,9 +17,9 @@ PARAMETERS = {
 CLICK_IDS = ("gclid", "gbraid", "wbraid", "msclkid", "ttclid", "twclid", "li_fat_id", "fbclid")
 """Parameters that advertising platforms add; if an address has several, the first in this order counts."""
 
-BLANKS = " \t\r\n"  # stripped from campaign fields
 _NAMES = frozenset((*PARAMETERS.values(), *CLICK_IDS))
-_BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
+_ESCAPED_AND = re.compile("&(?:amp;)*", re.IGNORECASE)
+_ROUTES = ("/", "!/")
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -29,16 +30,39 @@ def click_id_of(parameters: Mapping[str, str]) -> tuple[str | None, str | None]:
 
 
 def read_parameters(address: str) -> Mapping[str, str]:
-    """Campaign parameters and click ids of an address, decoded; invalid escapes leave a value as it is.
+    """Campaign parameters and click ids of an address by name in lower case, decoded and trimmed.
 
-    The first of repeated parameters counts. Blank values are dropped.
+    Each is that of the query, else that of the fragment (`#utm_source=a`, `#/path?utm_source=a`). The first
+    of repeated parameters that is not empty counts.
     """
-    query = address.partition("#")[0].partition("?")[2]
-    if "=" not in query:
-        return _NONE
+    before, _, fragment = address.partition("#")
+    query = before.partition("?")[2]
+    found = _read_query(query) if "=" in query else _NONE
+    if "=" in fragment and (of_fragment := _read_query(_query_of_fragment(fragment))):
+        return {**of_fragment, **found}
+    return found
+
+
+def _query_of_fragment(fragment: str) -> str:
+    """The part of a fragment that has parameters: what follows `?`, unless they come before it."""
+    head, mark, tail = fragment.partition("?")
+    return tail if mark and ("=" not in head or head.startswith(_ROUTES)) else fragment
+
+
+def _read_query(query: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for pair in query.split("&"):
+    is_escaped = "amp;" in query.lower()
+    for pair in _ESCAPED_AND.split(query) if is_escaped else query.split("&"):
         name, _, value = pair.partition("=")
-        if name in _NAMES and name not in found:
-            found[name] = value if _BROKEN.search(value) else unquote_plus(value)
-    return {name: value for name, value in found.items() if value.strip(BLANKS)}
+        name = (unquote(name) if "%" in name else name).lower()
+        if name in _NAMES and name not in found and (decoded := _decode(value)):
+            found[name] = decoded
+    return found
+
+
+def _decode(value: str) -> str:
+    """A value decoded once and trimmed; as it is where its bytes are no UTF-8."""
+    if "%" in value or "+" in value:
+        with suppress(UnicodeError):
+            value = unquote_to_bytes(value.replace("+", " ")).decode("utf-8")
+    return value.strip()

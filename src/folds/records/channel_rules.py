@@ -4,8 +4,7 @@ import re
 from dataclasses import dataclass, field
 
 from folds.records.addresses import Address, CampaignFields, is_named, read_address
-from folds.records.campaigns import BLANKS
-from folds.records.hosts import host_and_path
+from folds.records.hosts import host_and_path, registrable_domain
 from folds.records.sites import Sites
 from folds.records.visit_traits import NO_REFERRER, Referrer, Traits, Visit
 
@@ -75,13 +74,13 @@ class ChannelRules:
         return (held.channel if held else self.otherwise), held
 
     def read_referrer(self, address: str) -> Referrer:
-        """Host and kind of site of the referring page."""
+        """Host, kind of site and registrable domain of the referring page."""
         host, path = host_and_path(address)
         if host is None:
             return NO_REFERRER
         if excluded := self.excluded.find(host, path):
             return Referrer(excluded=excluded.entry)
-        return Referrer(host, self.sites.find(host, path))
+        return Referrer(host, self.sites.find(host, path), domain=registrable_domain(host))
 
     def traits(self, visit: Visit) -> Traits:
         """The traits of a visit that rules check."""
@@ -91,9 +90,9 @@ class ChannelRules:
 
     def traits_of(self, campaign: CampaignFields, page: Address, referrer: Referrer) -> Traits:
         """The traits of a visit, from inputs that are already parsed."""
-        source, medium = ((text or "").strip(BLANKS).lower() for text in (campaign.source, campaign.medium))
+        source, medium = ((text or "").strip().lower() for text in (campaign.source, campaign.medium))
         named = self.sites.find_source(source) if source else None
-        foreign = referrer.host is not None and referrer.host != page.host
+        foreign = referrer.host is not None and referrer.domain != page.domain
         return Traits(
             page.click_id_kind,
             source,

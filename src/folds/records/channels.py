@@ -5,12 +5,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from folds.records.campaigns import CLICK_IDS
 from folds.records.channel_rules import ANY, ChannelRules, Rule
 from folds.records.hosts import host_of
-from folds.records.sites import Sites
+from folds.records.sites import Sites, normal_entry, site_entry
 from folds.records.visit_traits import Visit
 from lakehouse.bundle_file import parse_yaml
 from lakehouse.errors import MillraceError, first_problem
@@ -22,13 +22,23 @@ _ClickId = Literal[CLICK_IDS]  # type: ignore[valid-type]
 _EXCLUDED, _OWN = "excluded", "own"
 
 
+def _host(entry: str) -> str:
+    normal = normal_entry(entry)
+    if normal is None:
+        raise ValueError(f"{entry!r} is no host")
+    return normal
+
+
+_Host = Annotated[str, AfterValidator(_host)]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
 class _Site(_Strict):
     names: list[str] = []
-    hosts: list[str] = []
+    hosts: list[_Host] = []
     labels: list[str] = []
 
 
@@ -51,8 +61,8 @@ class _Document(_Strict):
     otherwise: str
     sites: dict[str, _Site] = {}
     country_endings: list[str] = []
-    excluded_referrers: list[str] = []
-    own_hosts: list[str] = []
+    excluded_referrers: list[_Host] = []
+    own_hosts: list[_Host] = []
 
     @model_validator(mode="after")
     def _names_sites_that_are_there(self) -> "_Document":
@@ -81,7 +91,7 @@ class _Document(_Strict):
 class _List(BaseModel):
     """The part of conf/referrers.yml that is read; the file also has its source and date."""
 
-    hosts: Annotated[dict[str, list[str]], Field(default_factory=dict)]
+    hosts: Annotated[dict[str, list[_Host]], Field(default_factory=dict)]
 
     def by_entry(self) -> dict[str, str]:
         return {entry: kind for kind, entries in self.hosts.items() for entry in entries}
@@ -110,8 +120,8 @@ def _load(text: str, listed: str) -> ChannelRules:
         endings=endings,
         names=document.by_entry(lambda site: site.names),
     )
-    excluded = dict.fromkeys((*document.excluded_referrers, *document.own_hosts), _EXCLUDED)
-    own = dict.fromkeys(document.own_hosts, _OWN)
+    own = dict.fromkeys(map(site_entry, document.own_hosts), _OWN)
+    excluded = dict.fromkeys((*document.excluded_referrers, *own), _EXCLUDED)
     rules = tuple(rule.rule() for rule in document.rules)
     return ChannelRules(
         rules, document.otherwise, sites, Sites(excluded, endings=endings), Sites(own, endings=endings)

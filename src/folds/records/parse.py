@@ -6,7 +6,6 @@ from decimal import Decimal
 from msgspec import Raw
 
 from folds.records.addresses import NO_CAMPAIGN, CampaignFields, is_named, read_address
-from folds.records.campaigns import BLANKS
 from folds.records.decimals import MONEY, parse_decimal
 from folds.records.event_time import SECOND, arrival_time, event_time, parse_time
 from folds.records.exchange_rate import parse_rate
@@ -143,17 +142,17 @@ def _member(members: Mapping[str, Raw], name: str) -> str | None:
 
 
 def _sent_campaign(context: Context) -> CampaignFields:
-    """The fields of `context.campaign`; None for blank ones."""
+    """The fields of `context.campaign`, trimmed; None for blank ones."""
     sent = decode_part(context.campaign, decode_campaign, _CAMPAIGN)
     if sent is _CAMPAIGN:
         return NO_CAMPAIGN
     return CampaignFields(
-        _more_than_blanks(sent.source),
-        _more_than_blanks(sent.medium),
-        _more_than_blanks(sent.name),
-        _more_than_blanks(sent.term),
-        _more_than_blanks(sent.content),
-        _more_than_blanks(sent.id),
+        _trimmed(sent.source),
+        _trimmed(sent.medium),
+        _trimmed(sent.name),
+        _trimmed(sent.term),
+        _trimmed(sent.content),
+        _trimmed(sent.id),
     )
 
 
@@ -164,9 +163,9 @@ def _either(sent: CampaignFields, of_address: CampaignFields) -> CampaignFields:
     return CampaignFields(*(ours or theirs for ours, theirs in zip(sent, of_address, strict=True)))
 
 
-def _more_than_blanks(raw: Raw) -> str | None:
+def _trimmed(raw: Raw) -> str | None:
     field = None if raw is NOTHING else text(raw)
-    return field if field and field.strip(BLANKS) else None
+    return (field.strip() or None) if field else None
 
 
 def _role(

@@ -41,8 +41,8 @@ class ParseRules:
         """
         source, medium, name, _, _, id_ = campaign
         before = self._read_referrer(referrer) if referrer else NO_REFERRER
-        host, site, _ = before
-        if host is None or host == page.host:
+        host, site, _, domain = before
+        if host is None or domain == page.domain:
             before, origin = NO_REFERRER, None
         else:
             origin = site.kind if site else ""

@@ -6,10 +6,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from folds.records.hosts import domains_of, is_registrable
+from folds.records.hosts import (
+    MAX_HOST,
+    domains_of,
+    host_and_path,
+    is_registrable,
+    normal_host,
+    registrable_domain,
+)
 
 _COUNTRY = ".{}"
-_MAX_HOST = 253  # characters of a name in the DNS
+_SUBDOMAINS = "*."
 
 
 class Match(NamedTuple):
@@ -42,7 +49,7 @@ class Sites:
 
     def find(self, host: str, path: str = "") -> Match | None:
         """The longest entry that matches a host, or a host and path; None if none does."""
-        if len(host) > _MAX_HOST:
+        if len(host) > MAX_HOST:
             return None
         for domain in domains_of(host):
             keys = self._keys(self._forms(domain), path, is_whole=domain is host)
@@ -61,7 +68,8 @@ class Sites:
         """
         if (kind := self.names.get(source)) is not None:
             return Match(kind, source)
-        host, _, path = source.removeprefix("www.").partition("/")
+        host, _, path = source.partition("/")
+        host = normal_host(host)
         return self.find(host, f"/{path}") if "." in host else None
 
     def _forms(self, domain: str) -> list[str]:
@@ -79,7 +87,7 @@ class Sites:
                 parts = path.split("/", depth + 1)[: depth + 1]
                 yield from (form + "/".join(parts[:length]) for length in range(len(parts), 1, -1))
         if not is_whole:
-            yield from (f"*.{form}" for form in forms)
+            yield from (_SUBDOMAINS + form for form in forms)
         yield from forms
 
     def _by_label(self, domain: str) -> Match | None:
@@ -101,3 +109,30 @@ class Sites:
 
 
 NO_SITES = Sites({})
+
+
+def normal_entry(entry: str) -> str | None:
+    """An entry with its host as in `normal_host`; None if it has no host.
+
+    Args:
+        entry: as people write it: also a whole address, or with a port.
+    """
+    text = entry.strip()
+    form = _SUBDOMAINS if text.startswith(_SUBDOMAINS) else ""
+    text = text.removeprefix(_SUBDOMAINS)
+    host, path = host_and_path(text if "://" in text else f"https://{text}")
+    return None if host is None else form + host + path.rstrip("/")
+
+
+def site_entry(entry: str) -> str:
+    """The entry of the whole site that an entry is of: its registrable domain. One with a path stays.
+
+    Args:
+        entry: as `normal_entry` returns it.
+    """
+    if "/" in entry:
+        return entry
+    name, country, _ = entry.removeprefix(_SUBDOMAINS).partition(_COUNTRY)
+    if country:
+        return registrable_domain(f"{name}.com").removesuffix(".com") + _COUNTRY
+    return registrable_domain(name)

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from folds.records.addresses import read_address
-from folds.records.campaigns import BLANKS
-from folds.records.hosts import host_of
+from folds.records.hosts import host_of, is_same_site
 from folds.records.sites import Match
 
 
@@ -16,11 +15,13 @@ class Referrer(NamedTuple):
         host: None if the address has none, or an excluded one.
         site: the kind of its site, and the entry that matched.
         excluded: the entry that excludes it.
+        domain: the registrable domain of the host, else the host.
     """
 
     host: str | None = None
     site: Match | None = None
     excluded: str | None = None
+    domain: str | None = None
 
 
 NO_REFERRER = Referrer()
@@ -35,7 +36,7 @@ class Traits(NamedTuple):
         medium: of the campaign.
         has_campaign: whether source, medium, name or id is set.
         source_site: the kind of site that the source names.
-        has_referrer: whether the referrer is a page on another host that is not excluded.
+        has_referrer: whether the referrer is a page of another site that is not excluded.
         referrer_site: the kind of the referrer's site.
     """
 
@@ -73,17 +74,17 @@ class Visit:
 
     @property
     def foreign_host(self) -> str | None:
-        """The referrer's host, if it is not the page's host."""
+        """The referrer's host, if it is not of the page's site."""
         host = host_of(self.referrer)
-        return host if host != host_of(self.url) else None
+        return None if is_same_site(host, host_of(self.url)) else host
 
     def normalized(self) -> "Visit":
         """Normalize for rules: source and medium in lower case, no white space around fields."""
         return Visit(
-            self.source.strip(BLANKS).lower(),
-            self.medium.strip(BLANKS).lower(),
-            self.name.strip(BLANKS),
+            self.source.strip().lower(),
+            self.medium.strip().lower(),
+            self.name.strip(),
             self.url,
             self.referrer,
-            self.id.strip(BLANKS),
+            self.id.strip(),
         )

@@ -1,7 +1,7 @@
 """On-site promotions: clicks on the site's own banners, which did not bring the visitor to the site."""
 
 from folds.records.addresses import CampaignFields, is_named, read_address
-from folds.records.hosts import host_and_path, host_of
+from folds.records.hosts import host_and_path, host_of, is_same_site
 from folds.records.sites import Sites
 from folds.visitors.events import Event
 from folds.visitors.sessions import Session
@@ -15,8 +15,8 @@ def is_on_site(click: Event, session: Session | None, own: Sites) -> bool:
     """Whether a click is on an on-site promotion.
 
     It is not if its context has a campaign, if its address has a campaign field that its session does not
-    have, or if its address is on a foreign host. A host is foreign if it is neither the session's landing
-    host nor in `own`.
+    have, or if its address is on a foreign host. A host is foreign if it neither has the registrable domain
+    of the session's landing host nor is in `own`.
 
     Args:
         click: on a promotion.
@@ -61,4 +61,4 @@ def _is_own_host(url: str | None, session: Session | None, own: Sites) -> bool:
     if host is None:
         return True
     landed_on = None if session is None else host_of(session.entry_url or "")
-    return host == landed_on or own.find(host, path) is not None
+    return is_same_site(host, landed_on) or own.find(host, path) is not None

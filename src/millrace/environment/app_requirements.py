@@ -12,9 +12,9 @@ ROOTS = {
     ),
     # Imports of `millrace collect`, and the SDK that reads Kafka's login from a secret scope.
     "collector": (
-        *("confluent-kafka", "databricks-sdk", "httpx", "httpx-sse", "kafka-python", "lz4", "msgspec"),
-        *("psutil", "pydantic", "pydantic-settings", "pyyaml", "rich", "starlette", "typer", "uvicorn"),
-        *("websockets", "xxhash", "zstandard"),
+        *("confluent-kafka", "databricks-sdk", "httpx", "httpx-sse", "idna", "kafka-python", "lz4"),
+        *("msgspec", "psutil", "publicsuffixlist", "pydantic", "pydantic-settings", "pyyaml", "rich"),
+        *("starlette", "typer", "uvicorn", "websockets", "xxhash", "zstandard"),
     ),
 }
 """The packages that an app imports, by its folder."""

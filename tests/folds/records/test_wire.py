@@ -157,7 +157,7 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
         {"properties": "{}", "url": None},
     ),
     "an unpaired surrogate becomes a question mark": (text("s", '"userId": "a\\udc00b"'), {"user_id": "a?b"}),
-    "utm parameters after # are ignored": (
+    "utm parameters after # are read": (
         page(f"{SHOP}#?utm_source=x&utm_medium=y"),
         {"campaign_source": None},
     ),
@@ -170,12 +170,12 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
         page(f"{SHOP}?utm_source=x&utm_source=y"),
         {"campaign_source": "x"},
     ),
-    "an empty utm parameter hides a later duplicate": (
+    "an empty utm parameter hides no later duplicate": (
         page(f"{SHOP}?utm_source=&utm_source=y"),
         {"campaign_source": None},
     ),
     "a utm parameter ends at #": (page(f"{SHOP}?a=b&utm_source=x#y"), {"campaign_source": "x"}),
-    "a click id after # is ignored": (page(f"{SHOP}#?gclid=x"), {"channel": "Direct"}),
+    "a click id after # is read": (page(f"{SHOP}#?gclid=x"), {"channel": "Paid Search"}),
     "white space around a campaign is ignored for the channel": (
         record(message("b", "v", context={"campaign": {"source": "\tgoogle ", "medium": "\ncpc"}})),
         {"channel": "Paid Search"},
