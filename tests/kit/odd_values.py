@@ -143,6 +143,21 @@ _SITES = st.sampled_from(
             "https://a@b@ads.example.com/",
             "https://gmx.de?",
         ),
+        *(
+            "https://checkout.shop.example/",
+            "https://www.google.com./",
+            "https://sh\u00f6p.example/",
+            "https://XN--SHP-TNA.example/",
+            "https://SH%C3%96P.example:8443",
+            "http://[2001:db8::1]:80/",
+            "http://[2001:DB8:0::1]/",
+            "http://192.0.2.1/",
+            "http://192.0.3.1/",
+            "https://a.github.io/",
+            "https://b.github.io/",
+            "https://a..b./",
+            "about:blank",
+        ),
     ]
 )
 _QUERY = st.lists(
@@ -160,7 +175,12 @@ _QUERY = st.lists(
                 "utm_source=",
             ),
             *(
-                "utm_source=%ff",
+                "utm_source=%ff+a",
+                "&amp;",
+                "UTM_Source=News",
+                "utm%5fmedium=E-Mail",
+                "/p?utm_medium=+mail%C2%A0",
+                "GCLID=2",
                 "utm_medium=%zz",
                 "gclid=1",
                 "gclid=",

@@ -16,6 +16,8 @@
   const VIEW_TIME = 1000; // for which a promotion is visible until it counts as viewed
   const PROMOTIONS = "[data-promotion-id]";
   const CAMPAIGN = { source: "source", medium: "medium", campaign: "name", term: "term", content: "content", id: "id" };
+  const PARAMETER = /^utm_(source|medium|campaign|term|content|id)=(.*)$/i;
+  const KEPT_FRAGMENT = /^#!?\/|[#?&;](utm_|[a-z]+clid=|[gw]braid=|li_fat_id=)/i;
 
   const script = document.currentScript;
   const { writeKey = "", consent: declared, spa } = script.dataset;
@@ -68,16 +70,29 @@
     document.dispatchEvent(new CustomEvent("millrace", { detail: { state, messages } }));
   }
 
-  // --- Messages. A fragment is part of the address only where the site uses it as a path.
+  // --- Messages. A fragment is part of the address only where the site uses it as a path, or it has a campaign.
   const address = () =>
-    location.origin + location.pathname + location.search + (/^#!?\//.test(location.hash) ? location.hash : "");
+    location.origin + location.pathname + location.search + (KEPT_FRAGMENT.test(location.hash) ? location.hash : "");
   let current = address();
   let { referrer } = document;
 
+  // As Millrace reads it from an address: the first of a name that is not empty, of the query, else of the fragment.
   function campaign() {
-    const parameters = new URLSearchParams(location.search);
-    const fields = Object.entries(CAMPAIGN).map(([name, field]) => [field, parameters.get(`utm_${name}`)]);
-    return Object.fromEntries(fields.filter(([, value]) => value));
+    const fragment = location.hash.slice(1).replace(/^(!?\/[^?]*|[^=?]*)\?/, "");
+    const fields = {};
+    for (const pair of `${location.search.slice(1)}&${fragment}`.split(/&(?:amp;)*/i)) {
+      const [, name, value] = PARAMETER.exec(pair) ?? [];
+      if (name) fields[CAMPAIGN[name.toLowerCase()]] ||= decoded(value);
+    }
+    return Object.fromEntries(Object.entries(fields).filter(([, value]) => value));
+  }
+
+  function decoded(value) {
+    try {
+      return decodeURIComponent(value.replace(/\+/g, " ").replace(/%(?![0-9a-f]{2})/gi, "%25")).trim();
+    } catch {
+      return value.trim(); // its bytes are no UTF-8
+    }
   }
 
   function enqueue(type, fields) {

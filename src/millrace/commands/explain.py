@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from millrace.explain.channel import Reason
 
 _WIDE = 140  # columns, if the terminal's width is unknown
+_NO_PAGES = ("about:", "blob:", "data:", "file:")  # referrers that browsers send and that name no host
 
 
 def register(app: typer.Typer) -> None:
@@ -39,7 +40,7 @@ def channel(
     from folds.records.channels import Visit, host_of
     from millrace.explain.channel import explain_channel
 
-    for address in filter(None, (url, referrer)):
+    for address in filter(None, (url, "" if referrer.lower().startswith(_NO_PAGES) else referrer)):
         if not host_of(address):
             raise MillraceError(f"no address of a page: {address}", "Give it whole, as https://shop.example/")
     sent = {"source": source, "medium": medium, "name": campaign}
@@ -74,6 +75,8 @@ def conversion(
 
 
 def _print(reason: "Reason") -> None:
+    from folds.records.hosts import is_same_site
+
     inputs = reason.as_dict()["looked_at"]
     console = Console(soft_wrap=True, highlight=False, markup=False)
     console.print(reason.channel, style="bold")
@@ -82,6 +85,6 @@ def _print(reason: "Reason") -> None:
     console.print(f"  by conf/channels.yml, line {reason.line}: {reason.rule}")
     console.print("looked at", style="dim")
     for name, value in inputs.items():
-        is_own = name == "referrer_host" and value and value == inputs["page_host"]
+        is_own = name == "referrer_host" and is_same_site(value, inputs["page_host"])
         own = " (the page's own)" if is_own else ""
         console.print(f"  {name.replace('_', ' ')}: {value or 'none'}{own}")

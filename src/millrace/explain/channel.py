@@ -93,7 +93,7 @@ def _no_site(rules: ChannelRules, visit: Visit) -> str:
     if excluded := rules.read_referrer(visit.referrer).excluded:
         return f"a referrer that counts as none: conf/channels.yml excludes {excluded}"
     host = visit.foreign_host
-    return f"a referrer's host, {host}, of no site they name" if host else "no referrer from another host"
+    return f"a referrer's host, {host}, of no site they name" if host else "no referrer from another site"
 
 
 def _click_id(_names: Any, _rules: ChannelRules, visit: Visit) -> str:
@@ -110,7 +110,7 @@ def _referrer(site: str, rules: ChannelRules, visit: Visit) -> str:
     host, own = visit.foreign_host, host_of(visit.url)
     match = rules.read_referrer(visit.referrer).site
     if match is None or site == ANY:
-        return f"the referrer's host, {host}, is not the page's" + (f", {own}" if own else "")
+        return f"the referrer's host, {host}, is not of the page's site" + (f", {own}" if own else "")
     by = f", as {match.entry}" if "/" in match.entry or match.entry.endswith(".*") else ""
     return f"the referrer's host, {host}, is of the sites called {site}{by}"
 

@@ -46,6 +46,8 @@ def channel(rules: ChannelRules, referrer: str) -> str:
         ),
         ("rules: [{channel: X, refferer: any}]\notherwise: Y", "rules.0.refferer: Extra inputs"),
         ("otherwise: Y", "rules: Field required"),
+        ("own_hosts: ['https:///x']\n" + SITES + RULES, "channels.yml: own_hosts.0: 'https:///x' is no host"),
+        ("excluded_referrers: ['']\n" + SITES + RULES, "excluded_referrers.0: '' is no host"),
     ],
 )
 def test_invalid_channels_yml_is_rejected(tmp_path: Path, text: str, message: str) -> None:
@@ -72,6 +74,42 @@ def test_excluded_and_own_hosts_count_as_direct(tmp_path: Path) -> None:
     referrers = ("a.com/x", "pay.a.com", "nota.com", "b.com/login/1", "b.com/logins", "m.shop.test")
     found = [channel(rules, f"https://{referrer}") for referrer in referrers]
     assert found == ["Direct", "Direct", "Referral", "Direct", "Referral", "Direct"]
+
+
+@pytest.mark.parametrize(
+    ("own", "referrer", "wanted"),
+    [
+        ("Shop.Test", "https://pay.shop.test./", "Direct"),
+        ("www.shop.test", "https://shop.test/", "Direct"),
+        ("https://shop.test:8443/", "https://www.shop.test/x", "Direct"),
+        ("checkout.shop.test", "https://blog.shop.test/", "Direct"),
+        ("'*.shop.test'", "https://blog.shop.test/", "Direct"),
+        ("checkout.shop.co.uk", "https://shop.co.uk/", "Direct"),
+        ("checkout.shop.co.uk", "https://other.co.uk/", "Referral"),
+        ("ada.github.io", "https://ben.github.io/", "Referral"),
+        ("sh\u00f6p.test", "https://XN--SHP-TNA.test/", "Direct"),
+        ("partner.test/shop", "https://partner.test/shop/1", "Direct"),
+        ("partner.test/shop", "https://partner.test/blog", "Referral"),
+        ("'checkout.shop.{}'", "https://www.shop.de/", "Direct"),
+        ("192.0.2.1", "http://192.0.2.1:8080/", "Direct"),
+        ("192.0.2.1", "http://192.0.3.1/", "Referral"),
+        ("'[2001:db8::1]'", "http://[2001:DB8:0::1]:80/", "Direct"),
+    ],
+)
+def test_own_host_covers_its_registrable_domain(tmp_path: Path, own: str, referrer: str, wanted: str) -> None:
+    rules = load(tmp_path, f"own_hosts: [{own}]\ncountry_endings: [de]\n" + SITES + RULES)
+    assert channel(rules, referrer) == wanted
+
+
+@pytest.mark.parametrize("excluded", ["pay.test", "PAY.test.", "https://www.pay.test", "p\u00e4y.test"])
+def test_excluded_referrer_covers_host_and_subdomains(tmp_path: Path, excluded: str) -> None:
+    rules = load(tmp_path, f"excluded_referrers: ['{excluded}']\n" + SITES + RULES)
+    host = "xn--py-uia.test" if "\u00e4" in excluded else "pay.test"
+    found = [
+        channel(rules, f"https://{each}/")
+        for each in (host, f"3ds.{host}", f"WWW.{host.upper()}.:443", f"x{host}")
+    ]
+    assert found == ["Direct", "Direct", "Direct", "Referral"]
 
 
 def test_changed_channels_yml_is_reloaded(tmp_path: Path) -> None:

@@ -66,13 +66,13 @@ def explain_as_json(*arguments: str) -> dict[str, object]:
         (
             Visit(url=SHOP, referrer="https://blog.example/"),
             "Referral",
-            ["the referrer's host, blog.example, is not the page's, shop.example"],
+            ["the referrer's host, blog.example, is not of the page's site, shop.example"],
         ),
-        (Visit(referrer=SHOP), "Referral", ["the referrer's host, shop.example, is not the page's"]),
+        (Visit(referrer=SHOP), "Referral", ["the referrer's host, shop.example, is not of the page's site"]),
         (
             Visit(url=SHOP, referrer=SHOP + "cart"),
             "Direct",
-            ["none of the 26 rules holds: no campaign field, and no referrer from another host"],
+            ["none of the 26 rules holds: no campaign field, and no referrer from another site"],
         ),
     ],
 )
@@ -87,8 +87,8 @@ def test_reason_names_field_of_visit_that_matches_the_rule(
     ("referrer", "channel", "because"),
     [
         ("https://x.com/i/grok", "AI Assistant", "the sites called ai, as x.com/i/grok"),
-        ("https://webmail.shop.example/", "Email", "the sites called email, as webmail.*"),
-        ("https://docs.google.com/", "Referral", "docs.google.com, is not the page's"),
+        ("https://webmail.club.example/", "Email", "the sites called email, as webmail.*"),
+        ("https://docs.google.com/", "Referral", "docs.google.com, is not of the page's site"),
         ("https://www.paypal.com/", "Direct", "counts as none: conf/channels.yml excludes paypal.com"),
     ],
 )
@@ -128,6 +128,30 @@ def test_text_output_has_channel_rule_and_examined_fields() -> None:
     assert shown.splitlines()[0] == "Direct"
     assert "by conf/channels.yml, line " in shown
     assert "referrer host: shop.example (the page's own)" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "channel", "line"),
+    [
+        (
+            (SHOP, "https://checkout.shop.example./"),
+            "Direct",
+            "  referrer host: checkout.shop.example (the page's own)",
+        ),
+        (
+            ("https://sh\u00f6p.example/", "https://xn--shp-tna.example/"),
+            "Direct",
+            "  page host: xn--shp-tna.example",
+        ),
+        ((SHOP, "about:blank"), "Direct", "  referrer host: none"),
+        (("https://[2001:db8::1]:8080/", "http://[2001:db8::2]/"), "Referral", "  page host: [2001:db8::1]"),
+        ((SHOP + "#/a?UTM_Source=News&amp;utm_medium=E-Mail",), "Email", "  medium: e-mail"),
+    ],
+)
+def test_notations_of_addresses_are_explained(arguments: tuple[str, ...], channel: str, line: str) -> None:
+    shown = run(*arguments).splitlines()
+    assert shown[0] == channel
+    assert line in shown
 
 
 def test_unmatched_visit_gets_default_channel_with_reason(tmp_path: Path) -> None:
