@@ -4,6 +4,7 @@ Reads the public suffix list that `src/` reads, but shares no code with it.
 """
 
 import re
+from contextlib import suppress
 from functools import lru_cache
 from importlib.resources import files
 from ipaddress import ip_address
@@ -14,14 +15,13 @@ _LIST = files("publicsuffixlist").joinpath("public_suffix_list.dat").read_text(e
 
 
 def _ascii(label: str) -> str:
-    try:
-        return label.encode("idna").decode()
-    except UnicodeError:
-        return (
-            label
-            if label.isascii()
-            else "xn--" + normalize("NFKC", label).lower().encode("punycode").decode()
-        )
+    """A label in Punycode if it needs it; the standard library's IDNA 2003 would make `ss` of a sharp s."""
+    with suppress(UnicodeError):
+        if "\u00df" not in label:
+            return label.encode("idna").decode()
+    if label.isascii():
+        return label
+    return "xn--" + normalize("NFKC", label).lower().encode("punycode").decode()
 
 
 _RULES = {
@@ -36,7 +36,8 @@ def authority_of(address: str | None) -> str | None:
     scheme, there, rest = (address or "").lstrip().partition("://")
     if not there or not re.fullmatch("[a-zA-Z][a-zA-Z0-9+.-]*", scheme):
         return None
-    return re.split("[/?#]", rest)[0].split("@")[-1]
+    authority = re.split("[/?#]", rest.rstrip())[0].split("@")[-1]
+    return None if re.search(r"\s", authority) else authority
 
 
 @lru_cache(maxsize=10_000)
@@ -45,14 +46,17 @@ def host_of(address: str | None) -> str | None:
     authority = authority_of(address)
     if authority is None:
         return None
-    if "]" in authority and authority.startswith("["):
-        inside = authority[1:].split("]")[0]
+    if bracketed := re.fullmatch(r"\[([^][]*)\](:.*)?", authority, re.DOTALL):
+        inside = bracketed[1]
         return f"[{ip_address(inside)}]" if _is_ip(inside) else f"[{inside.lower()}]"
+    if re.search(r"[][]", authority.split(":")[0]):
+        return None
     labels = re.split("[.\u3002\uff0e\uff61]", unquote(authority.split(":")[0]))
     host = ".".join(_ascii(label) for label in labels).lower().rstrip(".")
     return host.removeprefix("www.") or None
 
 
+@lru_cache(maxsize=100_000)
 def registered_domain(host: str) -> str | None:
     """The longest public suffix that is part of a host, and one label more; None if there is none."""
     labels = host.split(".")

@@ -49,10 +49,12 @@ def _query_of_fragment(fragment: str) -> str:
     return tail if mark and ("=" not in head or head.startswith(_ROUTES)) else fragment
 
 
-def _read_query(query: str) -> dict[str, str]:
+def _read_query(query: str) -> Mapping[str, str]:
+    lower = query.lower()
+    if "utm" not in lower and "id" not in lower:  # in every name
+        return _NONE
     found: dict[str, str] = {}
-    is_escaped = "amp;" in query.lower()
-    for pair in _ESCAPED_AND.split(query) if is_escaped else query.split("&"):
+    for pair in _ESCAPED_AND.split(query) if "amp;" in lower else query.split("&"):
         name, _, value = pair.partition("=")
         name = (unquote(name) if "%" in name else name).lower()
         if name in _NAMES and name not in found and (decoded := _decode(value)):

@@ -12,7 +12,9 @@ from publicsuffixlist import PublicSuffixList
 MAX_HOST = 253  # characters of a name in the DNS
 
 _ADDRESS = re.compile(
-    r"\s*[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[^\]/?#]*\]|[^/?#:@]+)(?::[^/?#]*)?([^?#]*)", re.IGNORECASE
+    r"\s*[a-z][a-z0-9+.-]*://(?:[^/?#]*@)?(\[[^][/?#@\s]*\]|[^][/?#:@\s]+)"
+    r"(?::[^/?#@\s]*)?(/[^?#]*|(?=[?#]|\s*\Z))",
+    re.IGNORECASE,
 )
 _IPV4 = re.compile(r"[0-9.]+")
 
@@ -34,7 +36,7 @@ def normal_host(host: str) -> str:
     Args:
         host: without port. An IPv6 address is in brackets.
     """
-    if host.startswith("["):
+    if host.startswith("[") and host.endswith("]"):
         return _normal_ipv6(host)
     if "%" in host or not host.isascii():
         host = _to_ascii(host)

@@ -3,7 +3,7 @@
 import pytest
 
 from folds.records.addresses import read_address
-from folds.records.campaigns import PARAMETERS
+from folds.records.campaigns import CLICK_IDS, PARAMETERS, read_parameters
 from kit.parser import parse
 from kit.records import message, record
 
@@ -86,6 +86,13 @@ def test_campaign_fields_are_read_from_url(address: str, fields: dict[str, str])
 def test_click_id_is_read_from_url(address: str | None, click_id: tuple[str | None, str | None]) -> None:
     found = read_address(address)
     assert (found.click_id, found.click_id_kind) == click_id
+
+
+@pytest.mark.parametrize("name", [*PARAMETERS.values(), *CLICK_IDS])
+@pytest.mark.parametrize("place", ["?{}=x", "?a=b&amp;{}=x", "#{}=x", "#/path?{}=x"])
+def test_each_parameter_is_read_in_any_case(name: str, place: str) -> None:
+    for form in (name, name.upper(), name.title()):
+        assert dict(read_parameters(SHOP + place.format(form))) == {name: "x"}
 
 
 def test_blank_campaign_field_falls_back_to_url() -> None:

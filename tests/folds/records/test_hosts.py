@@ -35,6 +35,10 @@ from kit import oracle_hosts
         ("http://[2001:DB8:0:0::1]:8080/a", "[2001:db8::1]"),
         ("http://user@[::1]/", "[::1]"),
         ("http://[V1.a]:80/", "[v1.a]"),
+        ("http://[::1", None),
+        ("https://www.@/", None),
+        ("https://not a host/", None),
+        (" https://example.com:443\n", "example.com"),
         ("http://192.0.2.1:8080/", "192.0.2.1"),
     ],
 )
