@@ -27,7 +27,7 @@ class Events(_Settings):
 
     Args:
         id: path to the provider's id.
-        time: path to the time: RFC 3339 text, or seconds since 1970.
+        time: path to the time: in any notation that the record parser reads, or seconds since 1970.
         name: path to the provider's name of the event.
         names: event names by the provider's names.
         user: path to the user's id.

@@ -19,12 +19,11 @@ from kit.oracle_wire import (
     MINUTE,
     TYPES,
     Fields,
-    correct_clock,
     micros,
     parse_object,
     parse_time,
     read_fields,
-    text,
+    read_times,
 )
 from kit.records import Stored
 
@@ -206,12 +205,7 @@ def read_record(stored: Stored) -> Read:
         return Read(heartbeat=beat)
     body = parse_object(stored.record.value or b"")
     fields = read_fields(body or {})
-    arrival, happened = correct_clock(body or {}, stored)
-    reason = _reason(stored, body, fields, happened - arrival)
-    device = parse_time(text((body or {}).get("originalTimestamp")))
-    return Read(
-        None, None, reason, {**fields, "event_time": happened, "arrival_time": arrival, "device_time": device}
-    )
+    return Read(reason=_reason(stored, body, fields), fields={**fields, **read_times(body or {}, stored)})
 
 
 def _place(stored: Stored) -> tuple[int, str, int, int]:
@@ -241,7 +235,7 @@ def _promise(stored: Stored) -> Promised | None:
     return source, at
 
 
-def _reason(stored: Stored, body: Fields | None, fields: Fields, ahead: int) -> str | None:
+def _reason(stored: Stored, body: Fields | None, fields: Fields) -> str | None:
     uid = fields["event_id"]
     cases = [
         ("empty", not stored.record.value),
@@ -251,6 +245,5 @@ def _reason(stored: Stored, body: Fields | None, fields: Fields, ahead: int) -> 
         ("no_type", fields["type"] is None),
         ("unknown_type", fields["type"] not in TYPES),
         ("no_identity", fields["visitor_id"] is None),
-        ("future", ahead > 5 * MINUTE),
     ]
     return next((reason for reason, applies in cases if applies), None)

@@ -5,27 +5,23 @@ Shares no code with `src/`.
 
 import json
 import re
-from datetime import datetime, timezone
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from kit.oracle_channels import channel_of, click_id_of, parameter_of
+from kit.oracle_money import read_money
+from kit.oracle_times import DAY, MINUTE, SECOND, micros, parse_time, times_of
 from kit.records import Stored
 
+__all__ = ["DAY", "MINUTE", "SECOND", "Fields", "micros", "parse_time"]  # from here, for the other oracles
+
 Fields = dict[str, Any]
-SECOND = 1_000_000
-MINUTE = 60 * SECOND
-DAY = 24 * 60 * MINUTE
 TYPES = ("page", "screen", "track", "identify", "group", "alias")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_TIME = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]|([+-])(\d\d):(\d\d))?", re.ASCII
-)
-_MONEY = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?")
+_PLACEHOLDERS = {
+    *("null", "undefined", "none", "nil", "nan", "n/a", "[object object]", "true", "false", "0", "-1"),
+    *("anonymous", "unknown", "anonymousid", "userid", "00000000-0000-0000-0000-000000000000"),
+}
 _UNPAIRED = re.compile("[\ud800-\udfff]")
-_BLANKS = " \t\n\v\f\r"
-_YEAR_1600 = -135_140 * DAY
-_CENT = Decimal("0.0001")
 _UTM = {field: field for field in ("source", "medium", "term", "content", "id")} | {"name": "campaign"}
 
 
@@ -33,31 +29,6 @@ class Number(str):
     """A JSON number, as written."""
 
     __slots__ = ()
-
-
-def micros(at: datetime) -> int:
-    """Microseconds since 1970."""
-    passed = at.astimezone(timezone.utc) - _EPOCH
-    return (passed.days * 86400 + passed.seconds) * SECOND + passed.microseconds
-
-
-def parse_time(text: str | None) -> int | None:
-    """An RFC 3339 time in microseconds since 1970; None if invalid or outside 1970 to 9999."""
-    found = _TIME.fullmatch(text or "")
-    if not found:
-        return None
-    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
-    try:
-        at = micros(datetime(year, month, day, hour, minute, second, tzinfo=timezone.utc))
-    except ValueError:
-        return None
-    at += int((found[7] or "").ljust(6, "0")[:6])
-    if found[8]:
-        if int(found[9]) > 23 or int(found[10]) > 59:
-            return None
-        offset = (int(found[9]) * 60 + int(found[10])) * MINUTE
-        at += offset if found[8] == "-" else -offset
-    return at if 0 <= at < 2_932_897 * DAY else None  # days from 1970-01-01 to 10000-01-01
 
 
 def parse_object(value: bytes) -> Fields | None:
@@ -82,7 +53,30 @@ def text(value: object) -> str | None:
     """
     if type(value) is str:
         return _UNPAIRED.sub("?", value)
+    if isinstance(value, Number):
+        return _integer(value) or str(value)
     return None if value is None else _json(value)
+
+
+def _integer(number: str) -> str | None:
+    """The digits of a number with an integer value below 2**53, or of a plain integer; else None."""
+    found = _NUMBER.fullmatch(number)
+    assert found
+    sign, whole, fraction, exponent = found.groups()
+    if fraction is None and exponent is None:
+        return whole if whole == "0" else f"{sign}{whole}"
+    digits, power = (whole + (fraction or "")).lstrip("0"), int(exponent or 0) - len(fraction or "")
+    zeros = len(digits) - len(digits.rstrip("0"))
+    if not digits or power < -zeros or power > 16:
+        return None if digits or abs(int(exponent or 0)) > 10**18 else "0"
+    exact = int(digits + "0" * power) if power >= 0 else int(digits[:power] or 0)
+    return f"{sign}{exact}" if exact < 2**53 else None
+
+
+def identity(value: object) -> str | None:
+    """An id without the white space around it; None for a placeholder."""
+    found = (text(value) or "").strip()
+    return found if found and found.lower() not in _PLACEHOLDERS else None
 
 
 def _json(value: object) -> str:
@@ -104,20 +98,6 @@ def some(value: object) -> str | None:
 def written(value: str | None) -> str | None:
     """Text without white space around it; None if nothing is left."""
     return (value or "").strip() or None
-
-
-def money(value: object) -> Decimal | None:
-    """A number, rounded half up to four decimals; None if invalid or too large for 18 digits."""
-    figures = (text(value) or "").strip(_BLANKS)
-    if not _MONEY.fullmatch(figures):
-        return None
-    exact = Decimal(figures)
-    if not exact or exact.adjusted() < -10:
-        return Decimal("0.0000")
-    if exact.adjusted() > 13:
-        return None
-    rounded = exact.quantize(_CENT, ROUND_HALF_UP)
-    return rounded + 0 if abs(rounded) < 10**14 else None  # + 0: no negative zero
 
 
 def read_fields(body: Fields) -> Fields:
@@ -142,8 +122,8 @@ def read_fields(body: Fields) -> Fields:
         "event_id": text(body.get("messageId")),
         "type": kind,
         "name": name,
-        "visitor_id": some(body.get("anonymousId")) or some(body.get("userId")),
-        "user_id": some(body.get("userId")),
+        "visitor_id": identity(body.get("anonymousId")) or identity(body.get("userId")),
+        "user_id": identity(body.get("userId")),
         "url": url,
         "referrer": referrer,
         "user_agent": some(context.get("userAgent")),
@@ -175,7 +155,7 @@ def _read_role(kind: str | None, name: str | None, properties: Fields) -> Fields
     fields: Fields = dict.fromkeys(
         (
             *("promotion_id", "query", "search_id", "product_id", "shown_products"),
-            *("goal", "order_id", "refund_id", "value", "currency"),
+            *("goal", "order_id", "refund_id", "value", "unread_value", "currency"),
         )
     )
     role = {"page": "page_view", "screen": "page_view", "identify": "identify"}.get(kind or "", "other")
@@ -200,8 +180,9 @@ def _read_role(kind: str | None, name: str | None, properties: Fields) -> Fields
     if name in ("Order Completed", "Order Refunded"):
         fields["order_id"] = some(properties.get("order_id"))
         fields["currency"] = some(properties.get("currency"))
-        total, revenue = money(properties.get("total")), money(properties.get("revenue"))
-        value = total if total is not None else revenue
+        value, fields["unread_value"] = read_money(
+            [text(properties.get(name)) for name in ("total", "revenue")]
+        )
         fields["value"] = -value if value is not None and name == "Order Refunded" else value
     return {"role": role, **fields}
 
@@ -213,19 +194,7 @@ def _products(products: object) -> list[str | None] | None:
     return [some(each.get("product_id")) if isinstance(each, dict) else None for each in products] or None
 
 
-def correct_clock(body: Fields, stored: Stored) -> tuple[int, int]:
-    """Arrival time and event time."""
-    kafka = micros(stored.record.timestamp)
-    received, sent, original, given = (
-        parse_time(text(body.get(name)))
-        for name in ("receivedAt", "sentAt", "originalTimestamp", "timestamp")
-    )
-    arrival = received if received is not None and received <= kafka + DAY else kafka
-    if sent is not None and original is not None and sent >= original:
-        corrected = arrival - (sent - original)
-        if corrected >= _YEAR_1600:
-            return arrival, corrected
-    for candidate in (given, original):
-        if candidate is not None:
-            return arrival, candidate
-    return arrival, arrival
+def read_times(body: Fields, stored: Stored) -> Fields:
+    """The columns with times."""
+    sent = {name: text(body.get(name)) for name in ("originalTimestamp", "sentAt", "timestamp", "receivedAt")}
+    return times_of(sent, micros(stored.record.timestamp))

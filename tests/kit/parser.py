@@ -21,6 +21,7 @@ FIELDS = (
     *("campaign_source", "campaign_medium", "campaign_name", "campaign_term", "campaign_content"),
     *("campaign_id", "has_context_campaign", "click_id", "click_id_kind", "promotion_id", "query"),
     *("product_id", "goal", "search_id", "shown_products"),
+    *("time_source", "unread_time", "unread_value"),
     *("order_id", "refund_id", "value", "currency", "properties", "channel", *TIMES),
 )
 _EVERY = (*FIELDS, "reason", "heartbeat_at", "promise_source", "promised_at", "rate", "valid_from")

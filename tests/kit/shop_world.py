@@ -94,9 +94,14 @@ class World:
 
     def alert(self) -> Told:
         """The only alert received, after checking its signature."""
-        (body,), (headers,) = self.receiver.bodies, self.receiver.headers
-        assert headers[SIGNATURE] == sign(SECRET, body)
-        return json.loads(body)
+        (alert,) = self.alerts()
+        return alert
+
+    def alerts(self) -> list[Told]:
+        """The alerts received, in order, after checking their signatures."""
+        for body, headers in zip(self.receiver.bodies, self.receiver.headers, strict=True):
+            assert headers[SIGNATURE] == sign(SECRET, body)
+        return [json.loads(body) for body in self.receiver.bodies]
 
 
 def _mend(stored: Stored, mended: Callable[[Told], Told]) -> Stored:

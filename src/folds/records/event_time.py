@@ -9,20 +9,37 @@ _MINUTE = 60 * SECOND
 _DAY = 24 * 60 * _MINUTE
 _DAYS_TO_1970 = date(1970, 1, 1).toordinal()
 _FIRST, _END = 0, 253_402_300_800 * SECOND  # years 1970 to 9999
+_HEAD_LENGTH = len("2026-03-01T12:00")
+_HEAD = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
+_TAIL = re.compile(
+    r"(?::([0-5]\d)(?:[.,](\d+))?)?"
+    r"(?: ?(?::?[Zz]|[Uu][Tt][Cc]|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?))?",
+    re.ASCII,
+)
+_UNIX = re.compile(r"(\d{10})(?:\.(\d+))?|(\d{13})|(\d{16})", re.ASCII)  # s, ms, µs
+_MAX_CACHED = len(":00.123456+02:00")
+
+CORRECTED, TIMESTAMP, ORIGINAL, ARRIVAL = "corrected", "timestamp", "original", "arrival"
+"""Values of `time_source`: which of a record's times the event time is."""
+
+MAX_AHEAD = 5 * 60 * SECOND
+"""An event time further after arrival than this is the time of a clock that runs ahead."""
+
 _EARLIEST = -11_676_096_000 * SECOND  # year 1600: before 1582, engines differ by days
-_HEAD_LENGTH = len("2026-03-01T12:00:")
-_HEAD = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt]([01]\d|2[0-3]):([0-5]\d):", re.ASCII)
-_TAIL = re.compile(r"([0-5]\d)(?:\.(\d+))?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))?", re.ASCII)
-_MAX_CACHED = len("00.123456+02:00")
 
 
 def parse_time(text: str | None) -> int | None:
-    """Parse RFC 3339 text; None for any other text.
+    """Parse a time; None for any other text.
 
-    Without an offset, the time is in UTC. Digits beyond microseconds are dropped. Years are 1970 to 9999.
+    A time is RFC 3339, also with a blank for `T`, in lower case, with a comma before the fraction, without
+    seconds, or with an offset as `+02`, `+0200`, `UTC` or `:Z`, which a blank may precede; or Unix time of 10
+    digits (s, with or without a fraction), 13 (ms) or 16 (µs). Without an offset, the time is in UTC. Digits
+    beyond microseconds are dropped. Years are 1970 to 9999.
     """
     if text is None:
         return None
+    if text[4:5] != "-":
+        return _parse_unix(text)
     tail = text[_HEAD_LENGTH:]
     minute = _parse_head(text[:_HEAD_LENGTH])
     rest = _parse_tail(tail) if len(tail) <= _MAX_CACHED else _parse_tail.__wrapped__(tail)
@@ -37,18 +54,26 @@ def arrival_time(received: int | None, record: int) -> int:
     return received if received is not None and received <= record + _DAY else record
 
 
-def event_time(arrival: int, sent: int | None, original: int | None, timestamp: int | None) -> int:
+def event_time(
+    arrival: int, sent: int | None, original: int | None, timestamp: int | None
+) -> tuple[int, str]:
     """Correct the device's clock: arrival time minus the time between event and sending on the device.
 
-    This follows the Segment spec's `timestamp`. A corrected time before 1600 is not used.
+    This follows the Segment spec's `timestamp`. If the device sent the event before it happened, its clock
+    was set back in between, and none of its times is used. A corrected time before 1600 is not used, nor is
+    a time more than `MAX_AHEAD` after arrival.
+
+    Returns:
+        The event time, and its source.
     """
-    if sent is not None and original is not None and sent >= original:
+    if sent is not None and original is not None:
+        if sent < original:
+            return arrival, ARRIVAL
         corrected = arrival - (sent - original)
         if corrected >= _EARLIEST:
-            return corrected
-    if timestamp is not None:
-        return timestamp
-    return arrival if original is None else original
+            return corrected, CORRECTED
+    at, source = (original, ORIGINAL) if timestamp is None else (timestamp, TIMESTAMP)
+    return (arrival, ARRIVAL) if at is None or at > arrival + MAX_AHEAD else (at, source)
 
 
 @lru_cache(maxsize=65_536)
@@ -72,8 +97,23 @@ def _parse_tail(tail: str) -> int | None:
     if found is None:
         return None
     second, fraction, sign, hours, minutes = found.groups()
-    at = int(second) * SECOND + int((fraction or "").ljust(6, "0")[:6])
+    at = int(second or 0) * SECOND + _micros(fraction)
     if sign is None:
         return at
-    offset = (int(hours) * 60 + int(minutes)) * _MINUTE
+    offset = (int(hours) * 60 + int(minutes or 0)) * _MINUTE
     return at + offset if sign == "-" else at - offset
+
+
+def _parse_unix(text: str) -> int | None:
+    """Parse Unix time by its number of digits: all are within the years that are allowed."""
+    found = _UNIX.fullmatch(text)
+    if found is None:
+        return None
+    seconds, fraction, milliseconds, micros = found.groups()
+    if seconds is not None:
+        return int(seconds) * SECOND + _micros(fraction)
+    return int(micros) if milliseconds is None else int(milliseconds) * 1_000
+
+
+def _micros(fraction: str | None) -> int:
+    return int((fraction or "").ljust(6, "0")[:6])

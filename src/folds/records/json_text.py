@@ -1,12 +1,13 @@
 """Converts JSON values to text: strings by their value, any other value as JSON text.
 
 JSON text is compact, and each character is escaped in one way only. The last of duplicate keys wins. Numbers
-stay as sent.
+stay as sent, except that a number on its own with an integer value becomes the integer.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import msgspec
@@ -16,6 +17,10 @@ NOTHING = msgspec.Raw(b"null")
 
 _decode_text: Callable[[msgspec.Raw], str | None] = msgspec.json.Decoder(str | None).decode
 _decode_any = msgspec.json.Decoder().decode
+_INEXACT = 2**53
+"""From here on, not every integer is a double: the digits of one that went through a double may be wrong."""
+
+_FLOAT = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]|[^ \t\r\n,:\[\]{}"]+', re.DOTALL)
 
 
@@ -26,12 +31,27 @@ def text(raw: msgspec.Raw) -> str | None:
     try:
         return _decode_text(raw)
     except msgspec.ValidationError:
-        return rewrite(str(raw, "utf-8"))
+        sent = str(raw, "utf-8")
+    if sent.isdecimal():
+        return sent
+    return _number_text(sent) if _FLOAT.fullmatch(sent) else rewrite(sent)
 
 
 def text_or_none(raw: msgspec.Raw) -> str | None:
     """Convert a value to text; None for null or empty text."""
     return text(raw) or None
+
+
+def _number_text(sent: str) -> str:
+    """The text of a JSON number: `1001.0` and `1.001e3` are `1001`, `-0` is `0`; others stay as sent."""
+    near = float(sent)
+    if not near.is_integer() or abs(near) >= _INEXACT:
+        return sent
+    try:
+        exact = Decimal(sent)
+    except InvalidOperation:  # the exponent has more digits than the library allows
+        return sent
+    return str(int(exact)) if exact == exact.to_integral_value() else sent
 
 
 def object_text(raw: msgspec.Raw, members: Mapping[str, msgspec.Raw]) -> str:

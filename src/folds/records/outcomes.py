@@ -32,8 +32,10 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     visitor_id: str
     user_id: str | None
     event_time: int
+    time_source: str
     device_time: int | None
     arrival_time: int
+    unread_time: str | None
     url: str | None
     referrer: str | None
     user_agent: str | None
@@ -56,6 +58,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     order_id: str | None
     refund_id: str | None
     value: Decimal | None
+    unread_value: str | None
     currency: str | None
     properties: str | None
 

@@ -6,8 +6,7 @@ from decimal import Decimal
 from msgspec import Raw
 
 from folds.records.addresses import NO_CAMPAIGN, CampaignFields, is_named, read_address
-from folds.records.decimals import MONEY, parse_decimal
-from folds.records.event_time import SECOND, arrival_time, event_time, parse_time
+from folds.records.event_time import parse_time
 from folds.records.exchange_rate import parse_rate
 from folds.records.json_text import NOTHING, object_text, text, text_or_none
 from folds.records.message import (
@@ -22,20 +21,24 @@ from folds.records.message import (
     decode_page,
     decode_part,
 )
+from folds.records.message_times import Times, read_times
+from folds.records.money import Currencies, parse_money
 from folds.records.outcomes import Event, Heartbeat, Outcome, Record, Rejection
 from folds.records.parse_rules import ParseRules
+from folds.records.placeholders import identity
 from folds.records.product_lists import product_ids
 from folds.records.promise import parse_promise
 from folds.records.roles import OTHER, FileRule, RoleRules, TrackRule
 
 TYPES = frozenset({"page", "screen", "track", "identify", "group", "alias"})
 MAX_ID = 256  # code points
-FUTURE = 5 * 60 * SECOND
 
 _CONTEXT, _PAGE, _CAMPAIGN = Context(), Page(), Campaign()
 _NO_MEMBERS: dict[str, Raw] = {}
 _PLAIN = TrackRule(OTHER)
 _NONE_TAKEN: dict[str, str | None] = {}
+_NO_MONEY = None, None
+_MAX_SHOWN = 64  # characters
 
 
 def parse(record: Record, rules: ParseRules) -> Outcome:
@@ -43,7 +46,7 @@ def parse(record: Record, rules: ParseRules) -> Outcome:
 
     Args:
         record: of either topic.
-        rules: roles and channels.
+        rules: of conf/.
     """
     if record.is_rate:
         return parse_rate(record)
@@ -64,12 +67,11 @@ def _parse_heartbeat(record: Record) -> Heartbeat | None:
 
 
 def _parse_message(message: Message, stamp: int, rules: ParseRules) -> Event | Rejection:
-    arrival = arrival_time(parse_time(text(message.received_at)), stamp)
-    original = parse_time(text(message.original_timestamp))
-    sent, timestamp = parse_time(text(message.sent_at)), parse_time(text(message.timestamp))
-    happened = event_time(arrival, sent, original, timestamp)
-    uid, type_, user = text(message.message_id), text(message.type), text_or_none(message.user_id)
-    visitor = text_or_none(message.anonymous_id) or user
+    times = read_times(message, stamp)
+    arrival = times[3]
+    uid, type_ = text(message.message_id), text(message.type)
+    user = identity(message.user_id, rules.placeholders)
+    visitor = identity(message.anonymous_id, rules.placeholders) or user
     if uid is None:
         return Rejection("no_message_id", arrival)
     if not 0 < len(uid) <= MAX_ID:
@@ -80,18 +82,15 @@ def _parse_message(message: Message, stamp: int, rules: ParseRules) -> Event | R
         return Rejection("unknown_type", arrival)
     if visitor is None:
         return Rejection("no_identity", arrival)
-    if happened - arrival > FUTURE:
-        return Rejection("future", arrival)
     name = text(message.event) if type_ == "track" else None
-    ids = (uid, type_, name, visitor, user)
-    return _fill_in(message, rules, ids, (happened, original, arrival))
+    return _fill_in(message, rules, (uid, type_, name, visitor, user), times)
 
 
 def _fill_in(
     message: Message,
     rules: ParseRules,
     ids: tuple[str, str, str | None, str, str | None],
-    times: tuple[int, int | None, int],
+    times: Times,
 ) -> Event:
     """Build the event of a valid message."""
     uid, type_, name, visitor, user = ids
@@ -107,6 +106,7 @@ def _fill_in(
     taken = (
         {column: _member(members, key) for column, key in rule.takes.items()} if rule.takes else _NONE_TAKEN
     )
+    value, unread_value = _value(members, rule, rules.currencies) if rule.money else _NO_MONEY
     return Event(  # by position: a third faster than by name
         uid,
         type_,
@@ -131,7 +131,8 @@ def _fill_in(
         name if role == "goal" else None,
         taken.get("order_id"),
         taken.get("refund_id"),
-        _value(members, rule) if rule.money else None,
+        value,
+        unread_value,
         taken.get("currency"),
         _whole(message.properties, members),
     )
@@ -192,13 +193,19 @@ def _has_required(members: Mapping[str, Raw], rule: TrackRule) -> bool:
     )
 
 
-def _value(members: Mapping[str, Raw], rule: TrackRule) -> Decimal | None:
-    """The first of the rule's money properties that is a number."""
+def _value(
+    members: Mapping[str, Raw], rule: TrackRule, currencies: Currencies
+) -> tuple[Decimal | None, str | None]:
+    """The first of the rule's money properties that is a number, and the first before it that is none."""
+    unread = None
     for name in rule.money:
-        amount = parse_decimal(text(members.get(name, NOTHING)), MONEY)
+        sent = _member(members, name)
+        amount = parse_money(sent, currencies)
         if amount is not None:
-            return -amount if rule.negate else amount
-    return None
+            return -amount if rule.negate else amount, unread
+        if unread is None and sent and sent.strip():
+            unread = sent[:_MAX_SHOWN]
+    return None, unread
 
 
 def _whole(properties: Raw, members: Mapping[str, Raw]) -> str | None:

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from folds.records.addresses import Address, CampaignFields
 from folds.records.channels import ChannelRules, load_channel_rules
+from folds.records.money import NO_CURRENCIES, Currencies, load_currencies
+from folds.records.placeholders import load_placeholders
 from folds.records.roles import RoleRules, load_role_rules
 from folds.records.visit_traits import NO_REFERRER, Referrer
 from lakehouse.run.rules_version import rules_version
@@ -21,15 +23,25 @@ _Key = tuple[str | None, str | None, bool, str | None, str | None]
 
 @dataclass(frozen=True)
 class ParseRules:
-    """Roles, channels, and the version of all files in conf/."""
+    """Rules of conf/, and the version of all its files.
+
+    Args:
+        roles: of events.
+        channels: of visits.
+        version: of all files.
+        placeholders: values that are no ids, in lower case.
+        currencies: what may stand before or after an amount.
+    """
 
     roles: RoleRules
     channels: ChannelRules
     version: str
+    placeholders: frozenset[str] = frozenset()
+    currencies: Currencies = NO_CURRENCIES
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle without the caches: each process fills its own."""
-        return ParseRules, (self.roles, self.channels, self.version)
+        return ParseRules, (self.roles, self.channels, self.version, self.placeholders, self.currencies)
 
     def channel(self, campaign: CampaignFields, page: Address, referrer: str | None) -> str:
         """The channel of a visit, cached by the inputs that determine it.
@@ -73,7 +85,13 @@ class ParseRules:
 
 def load_parse_rules(conf: Path) -> ParseRules:
     """Load the current rules of conf/."""
-    return ParseRules(load_role_rules(conf), load_channel_rules(conf), rules_version(conf))
+    return ParseRules(
+        load_role_rules(conf),
+        load_channel_rules(conf),
+        rules_version(conf),
+        load_placeholders(conf),
+        load_currencies(conf),
+    )
 
 
 def _keep(cache: dict[_K, _V], key: _K, found: _V) -> None:

@@ -11,7 +11,7 @@ from msgspec import Raw
 from folds.records.event_time import parse_time
 from folds.records.json_text import text
 from folds.records.message import BYTE_ORDER_MARK, decode_value
-from folds.records.parse import FUTURE, MAX_ID
+from folds.records.parse import MAX_ID
 from intake.providers import ORIGINAL, Events
 from intake.segment_requests import Message
 from intake.webhooks.minor_units import major_units
@@ -107,7 +107,7 @@ def _map(arrival: Arrival, events: Events, body: Raw) -> Message:
     if user is None and anonymous is None:
         anonymous = uid
     received = rfc3339(arrival.received_at, "milliseconds")
-    happened = _time(_find(body, events.time), received)
+    happened = _time(_find(body, events.time))
     fields = {
         "type": "track",
         "event": events.names.get(name, name),
@@ -152,15 +152,14 @@ def _properties(body: Raw, events: Events) -> dict[str, object]:
     return properties
 
 
-def _time(given: str | None, received: str) -> str | None:
-    """A time as RFC 3339; None if it is not valid, or so far in the future that the parser rejects it."""
-    at = parse_time(given)
-    if at is None and given is not None and len(given) <= MAX_ID:
-        at = _unix(given)
-    arrived = parse_time(received)
-    if at is None or arrived is None or at - arrived > FUTURE:
+def _time(given: str | None) -> str | None:
+    """A time as RFC 3339; one that does not parse as sent, cut, since the record parser counts it."""
+    if given is None:
         return None
-    return rfc3339(from_micros(at), "microseconds")
+    at = parse_time(given)
+    if at is None and len(given) <= MAX_ID:
+        at = _unix(given)
+    return given[:MAX_ID] if at is None else rfc3339(from_micros(at), "microseconds")
 
 
 def _unix(given: str) -> int | None:

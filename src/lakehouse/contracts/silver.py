@@ -29,9 +29,11 @@ EVENTS = Table(
         Column("visitor_id", "string", "anonymousId, else userId"),
         Column("user_id", "string", "userId, if the event carries one"),
         Column("event_time", "timestamp", "when it happened, clock corrected"),
+        Column("time_source", "string", "which time that is: corrected, timestamp, original or arrival"),
         Column("device_time", "timestamp", "when it happened by the device's clock"),
         Column("arrival_time", "timestamp", "when the server took it", provenance=True),
         Column("is_late", "boolean", "behind the watermark when it arrived", provenance=True),
+        Column("unread_time", "string", "the first time that was sent and could not be read, as sent"),
         Column("url", "string", "page address"),
         Column("referrer", "string", "address of the page before"),
         Column("user_agent", "string", "browser or program"),
@@ -52,6 +54,7 @@ EVENTS = Table(
         Column("order_id", "string", "order of a goal"),
         Column("refund_id", "string", "refund of an order"),
         Column("value", "decimal(18,4)", "money, in `currency`; negative for a refund"),
+        Column("unread_value", "string", "the first amount that was sent and could not be read, as sent"),
         Column("currency", "string", "ISO 4217 code, as sent"),
         Column("properties", "string", "properties, whole, as JSON text"),
         _RULES_VERSION,
@@ -71,6 +74,8 @@ EVENTS = Table(
         "user_id",
         "visitor_id",
         "rules_version",
+        "unread_time",
+        "unread_value",
     ),
 )
 

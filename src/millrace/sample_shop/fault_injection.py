@@ -10,7 +10,7 @@ _HOUR = timedelta(hours=1).total_seconds()
 
 
 def corrupt(step: Step, arrival: float, rng: Random) -> bytes:
-    """The bytes of a step, damaged in one of the ways that occur in real streams."""
+    """The bytes of a step, damaged in one of the ways that occur in real streams, or with a wrong clock."""
     message, value = dict(step.message), step.value
     damage = rng.randrange(9)
     if damage == 0:

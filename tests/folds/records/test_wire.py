@@ -45,7 +45,7 @@ PRODUCTS: dict[str, tuple[str, list[str | None] | None]] = {
         '[{"product_id": "b", "position": 7}, {"product_id": "a"}, {"product_id": "b"}]',
         ["b", "a", "b"],
     ),
-    "a number is its JSON text": ('[{"product_id": 7.50}, {"product_id": 1e5}]', ["7.50", "1e5"]),
+    "a number is its JSON text": ('[{"product_id": 7.50}, {"product_id": 1001.0}]', ["7.50", "1001"]),
     "an object is its JSON text": ('[{"product_id": {"a": [1, 2]}}]', ['{"a":[1,2]}']),
     "an entry without a product id is null": (
         '[{}, {"product_id": null}, {"product_id": ""}, {"id": "x"}, {"product_id": "a"}]',
@@ -95,9 +95,10 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
         numbered("7.50"),
         {"event_id": "7.50"},
     ),
-    "a number keeps its exponent": (
-        numbered("1e5"),
-        {"event_id": "1e5"},
+    "a number with an integer value is the integer": (numbered("1001.0"), {"event_id": "1001"}),
+    "a number with an exponent and an integer value is the integer": (
+        numbered("1.001e3"),
+        {"event_id": "1001"},
     ),
     "a byte order mark before the value is skipped": (
         record('\ufeff {"messageId": "b", "type": "page", "anonymousId": "v"}'),
@@ -108,7 +109,26 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
         record('{"messageId": "b", "type": "page", "anonymousId": "v"}\ufeff'),
         {"reason": "not_json"},
     ),
-    "negative zero is kept": (text("n", '"userId": -0'), {"user_id": "-0"}),
+    "an integer keeps all of its digits": (
+        text("n", '"userId": 820982911946154508123'),
+        {"user_id": "820982911946154508123"},
+    ),
+    "the largest integer that a double holds exactly": (
+        text("n", '"userId": 9007199254740991.0'),
+        {"user_id": "9007199254740991"},
+    ),
+    "a number whose digits may not be exact stays as it is": (
+        text("n", '"userId": 9007199254740992.0'),
+        {"user_id": "9007199254740992.0"},
+    ),
+    "a number beyond doubles stays as it is": (text("n", '"userId": 1e999'), {"user_id": "1e999"}),
+    "a fraction below the precision of doubles is kept": (
+        text("n", '"userId": 7.00000000000000000000001'),
+        {"user_id": "7.00000000000000000000001"},
+    ),
+    "negative zero is zero": (numbered("-0"), {"event_id": "0"}),
+    "negative zero with a fraction is zero": (numbered("-0.0"), {"event_id": "0"}),
+    "a number in a list keeps its notation": (text("n", '"userId": [1.0, 1e2]'), {"user_id": "[1.0,1e2]"}),
     "twenty digits are kept": (
         text("n", '"userId": 1.2345678901234567890'),
         {"user_id": "1.2345678901234567890"},
@@ -207,7 +227,7 @@ CASES: dict[str, tuple[Record, dict[str, Any]]] = {
         {"reason": None, "event_id": "m"},
     ),
     "a key of 50,001 characters is not JSON": (text("k", f'"{"k" * 50_001}": 1'), {"reason": "not_json"}),
-    "escaped control characters are kept": (text("e", '"userId": "\\u0000\\u001f"'), {"user_id": "\0\x1f"}),
+    "escaped control characters are kept": (text("e", '"userId": "\\u0000\\u001fa"'), {"user_id": "\0\x1fa"}),
 }
 
 

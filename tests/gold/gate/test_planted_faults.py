@@ -42,14 +42,14 @@ def world(spark: SparkSession, published: Bronze, tmp_path: Path) -> Iterator[Wo
         yield world
 
 
-def assert_closed_by(world: World, reason: str) -> None:
-    """The gate is closed for this reason alone, and an alert has been sent."""
+def assert_closed_by(world: World, reason: str, *warnings: str) -> None:
+    """The gate is closed for this reason alone, and alerts of it and of the warnings have been sent."""
     assert reason in world.publish_is_held()
     assert world.last_gate()["state"] == "closed"
     assert world.last_gate()["reasons"] == [reason]
     assert world.failed("stop") == {reason}
-    alert = world.alert()
-    assert (alert["event"], alert["reasons"]) == ("gate_closed", [reason])
+    wanted = [("gate_closed", [reason]), *([("warning", list(warnings))] if warnings else [])]
+    assert [(alert["event"], alert["reasons"]) for alert in world.alerts()] == wanted
 
 
 def assert_released(world: World) -> None:
@@ -70,7 +70,8 @@ def test_missing_identities_close_the_gate(world: World) -> None:
 @pytest.mark.long
 def test_negative_totals_close_the_gate(world: World) -> None:
     world.send(plant(shop(2, LATER), 0.5, of_orders(total=lambda total: -total)))
-    assert_closed_by(world, "silver.events: orders are worth something, and not too much")
+    stopped = "silver.events: orders are worth something, and not too much"
+    assert_closed_by(world, stopped, "silver.events: no order is worth less than nothing")
     assert_released(world)
 
 

@@ -21,7 +21,10 @@ from millrace.tables.duckdb_views import run_query
 from millrace.tables.table_reader import tables_of_other_rules
 
 RECORDING = ("refine", "repair")  # the first to run stores the rules, the other does not again
-FILES = {"bots.yml", "channels.yml", "referrers.yml", "roles.yml", "rules.yml", "windows.yml"}
+FILES = {
+    *("bots.yml", "channels.yml", "currencies.yml", "identities.yml", "referrers.yml", "roles.yml"),
+    *("rules.yml", "windows.yml"),
+}
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_duplicates_are_about_six_per_thousand_and_half_are_identical():
 def test_broken_records_are_about_three_per_thousand_and_of_every_kind():
     kinds = Counter(kind for kind in map(flaw, sample()) if kind)
     assert 0.0015 < kinds.total() / EVENTS < 0.0045
-    assert set(kinds) == {"empty", "bad utf-8", "not json", "uid", "type", "identity", "future"}
+    assert set(kinds) == {"empty", "bad utf-8", "not json", "uid", "type", "identity", "clock"}
 
 
 def flaw(value: bytes) -> str | None:
@@ -90,14 +90,15 @@ def flaw(value: bytes) -> str | None:
         return "type"
     if not (message.get("anonymousId") or message.get("userId")):
         return "identity"
-    return "future" if event_time(message) > seconds(message["receivedAt"]) + 300 else None
+    ahead = seconds(message["originalTimestamp"]) - seconds(message["receivedAt"])
+    return "clock" if "sentAt" not in message and ahead > 300 else None
 
 
 def event_time(message: dict) -> float:
     arrival, device = seconds(message["receivedAt"]), seconds(message["originalTimestamp"])
     if "sentAt" in message and seconds(message["sentAt"]) >= device:
         return arrival - (seconds(message["sentAt"]) - device)
-    return device
+    return arrival if "sentAt" in message or device > arrival + 300 else device
 
 
 def test_about_two_percent_of_events_are_late_and_some_by_six_hours():

@@ -16,7 +16,7 @@ from lakehouse.settings import Settings
 
 TICK = timedelta(microseconds=1)
 DAY = timedelta(days=1)
-FUTURE = timedelta(minutes=5)
+MAX_AHEAD = timedelta(minutes=5)
 
 
 def message_text(uid: str, **more: Any) -> str:
@@ -50,7 +50,8 @@ REJECTED: dict[str, tuple[str, Record]] = {
     "a comment": ("not_json", record("/* hi */" + message_text("x"))),
     "leading zero": ("not_json", record('{"messageId": 007}')),
     "a raw control character": ("not_json", record('{"messageId": "a\tb"}')),
-    "a byte order mark": ("not_json", record("\ufeff" + message_text("x"))),
+    "a byte order mark alone": ("not_json", record("\ufeff")),
+    "a byte order mark after the object": ("not_json", record(message_text("x") + "\ufeff")),
     "not UTF-8": ("not_json", record(b'{"messageId": "\xff"}')),
     "a forged end of the array": ("not_json", record(message_text("x") + ',{"\\u0000end":"0"}')),
     "no message id": ("no_message_id", record({"type": "page"})),
@@ -63,7 +64,8 @@ REJECTED: dict[str, tuple[str, Record]] = {
     "numeric type": ("unknown_type", record({**message("number", "v"), "type": 5})),
     "no identity": ("no_identity", record({**message("nobody", "v"), "anonymousId": None})),
     "empty identities": ("no_identity", record({**message("empty", ""), "userId": ""})),
-    "more than 5 min ahead": ("future", record(message("ahead", "v", at=SENT + FUTURE + TICK))),
+    "false as an id": ("no_identity", record({"messageId": "no", "type": "page", "anonymousId": False})),
+    "placeholders": ("no_identity", record({**message("nobody", " NULL "), "userId": -1.0})),
 }
 
 TIMES: dict[str, tuple[datetime, dict[str, Any]]] = {
@@ -72,12 +74,12 @@ TIMES: dict[str, tuple[datetime, dict[str, Any]]] = {
         untimed("c1", sentAt=instant(NOON + timedelta(seconds=9)), originalTimestamp=instant(NOON)),
     ),
     "sent at once": (SENT, untimed("c2", sentAt=instant(NOON), originalTimestamp=instant(NOON))),
-    "sent before it happened: timestamp counts": (
-        NOON,
+    "sent before it happened: arrival counts, not timestamp": (
+        SENT,
         untimed("c3", sentAt=instant(NOON), originalTimestamp=instant(NOON + TICK), timestamp=instant(NOON)),
     ),
-    "sent before it happened, no timestamp: original counts": (
-        NOON + TICK,
+    "sent before it happened, no timestamp: arrival counts": (
+        SENT,
         untimed("c4", sentAt=instant(NOON), originalTimestamp=instant(NOON + TICK)),
     ),
     "timestamp before original": (
@@ -95,7 +97,9 @@ TIMES: dict[str, tuple[datetime, dict[str, Any]]] = {
         SENT,
         untimed("c10", receivedAt=instant(SENT + DAY + TICK)),
     ),
-    "5 min ahead is accepted": (SENT + FUTURE, message("c11", "v-c11", at=SENT + FUTURE)),
+    "5 min ahead counts": (SENT + MAX_AHEAD, message("c11", "v-c11", at=SENT + MAX_AHEAD)),
+    "more than 5 min ahead: arrival counts": (SENT, message("c14", "v-c14", at=SENT + MAX_AHEAD + TICK)),
+    "a year ahead: arrival counts": (SENT, untimed("c15", timestamp=instant(SENT + 365 * DAY))),
     "a correction to before 1600: timestamp counts": (
         NOON,
         untimed(
@@ -125,7 +129,9 @@ MONEY: dict[str, tuple[str | None, Record]] = {
     "half up below zero": ("-0.0001", order("m4", "-0.00005")),
     "just below half": ("0.0000", order("m5", "0.0000499999999999999999999999999999999999999")),
     "exponent": ("1200.0000", order("m6", "1.2e3")),
-    "an invalid total falls back to revenue": ("7.0000", order("m7", "1,000", revenue=7)),
+    "an ambiguous total falls back to revenue": ("7.0000", order("m7", "1,000", revenue=7)),
+    "thousands and cents": ("1999.0000", order("m15", "1.999,00")),
+    "a currency's sign": ("39.9500", order("m16", "$39.95")),
     "NaN is null": (None, order("m8", "NaN")),
     "a boolean is null": (None, order("m9", True)),
     "largest": ("99999999999999.9999", order("m10", "99999999999999.9999")),
@@ -138,10 +144,11 @@ MONEY: dict[str, tuple[str | None, Record]] = {
 OTHERS = [
     heartbeat("2026-03-01T00:00:00+00:30"),
     record("\r\n\t " + message_text("space around") + "\n"),
+    record("\ufeff" + message_text("byte order mark")),
     record(message("\U0001f600" * 256, "v-long")),
     record('{"messageId": "first", "messageId": "last", "type": "page", "anonymousId": "v-last"}'),
     record({**message("7", ""), "userId": 42}),
-    record({"messageId": 7.50, "type": "page", "anonymousId": False}),
+    record({"messageId": 7.50, "type": "page", "anonymousId": 7.0}),
     record({"messageId": [1, {"a": None}], "type": "page", "anonymousId": {}}),
     record(message("wrong shapes", "v-shape", context="page", properties=[1])),
     record(message("wrong shapes inside", "v-shape", context={"page": 5, "campaign": []}, properties=None)),

@@ -15,6 +15,9 @@ from millrace.local.process.state_files import read_state
 from millrace.local.services import ENGINE
 from millrace.local.status.table_figures import TableFigures
 
+_UNREAD = {"unread_time": "a time", "unread_value": "an amount"}
+_SQL = '`millrace sql "SELECT {0}, count(*) FROM silver.events GROUP BY ALL"`'
+
 
 @dataclass
 class Snapshot:
@@ -32,6 +35,7 @@ class Snapshot:
         rows: number of rows by table.
         ledger: sums of the ledger by job.
         behind: by job, the lag behind its upstream job; see `table_reader.behind`.
+        unread: number of events by column of silver.events with what could not be read.
         lag: by topic/partition, the number of records that bronze does not have yet; None if not
             requested, or if no Kafka answers.
         notes: warnings, and errors of failed reads.
@@ -48,6 +52,7 @@ class Snapshot:
     rows: dict[str, int] = field(default_factory=dict)
     ledger: dict[str, dict[str, Any]] = field(default_factory=dict)
     behind: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unread: dict[str, int] = field(default_factory=dict)
     lag: dict[str, int] | None = None
     notes: list[str] = field(default_factory=list)
 
@@ -104,6 +109,14 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool, figures: Tab
     snapshot.ledger = _read(figures.ledger_sums, snapshot, {})
     if lacking := _read(figures.without_rate, snapshot, 0):
         snapshot.notes.append(f"{lacking:,} amounts have no reporting value: no exchange rate")
+    snapshot.unread = _read(figures.unread, snapshot, {})
+    for column, what in _UNREAD.items():
+        if count := snapshot.unread.get(column):
+            snapshot.notes.append(
+                f"{count:,} events have {what} that could not be read: {_SQL.format(column)}"
+            )
+    if lacking := _read(figures.without_value, snapshot, 0):
+        snapshot.notes.append(f"{lacking:,} orders have no value")
     if due := _read(figures.tables_of_other_rules, snapshot, []):
         snapshot.notes.append(f"rows by other rules than those of conf/: `millrace rebuild {' '.join(due)}`")
     if _read(figures.is_held, snapshot, False):

@@ -9,7 +9,7 @@ from lakehouse.contracts import TABLES
 from lakehouse.delta.log_files import latest_version, written_at
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
-from millrace.tables import table_reader
+from millrace.tables import table_reader, unread_counts
 from millrace.tables.gate_status import is_held
 from millrace.tables.table_reader import table_path
 
@@ -48,6 +48,17 @@ class TableFigures:
     def without_rate(self) -> int:
         """See `table_reader.without_rate`."""
         return self._of("gold.conversions", "rates", lambda: table_reader.without_rate(self._settings))
+
+    def unread(self) -> dict[str, int]:
+        """See `unread_counts.unread_counts`."""
+        return self._of("silver.events", "unread", lambda: unread_counts.unread_counts(self._settings))
+
+    def without_value(self) -> int:
+        """See `unread_counts.without_value`."""
+        now = rules_version(self._settings.conf)
+        return self._of(
+            "gold.conversions", "values", lambda: unread_counts.without_value(self._settings), now
+        )
 
     def tables_of_other_rules(self) -> list[str]:
         """See `table_reader.tables_of_other_rules`."""
