@@ -3,17 +3,14 @@
 import asyncio
 import base64
 import binascii
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from starlette.requests import Request
 
+from intake.encodings import decompressed, is_compressed
 from intake.log.message_log import OverloadedError
-from intake.segment_requests import BadRequestError, TooLargeError
-
-_FEW_BYTES, _MOST_RATIO = 64 << 10, 100
-"""A body may be decompressed to so many bytes, or to so many times its size: events reach a ratio of 50."""
+from intake.segment_requests import TooLargeError
 
 
 class BodyMemory:
@@ -78,7 +75,7 @@ async def read_body(request: Request, most: int, lease: Lease) -> bytes:
 
     Raises:
         TooLargeError: if the body is larger, or was compressed more than events can be.
-        BadRequestError: if the body does not match its Content-Encoding.
+        BadRequestError: if the body does not match its Content-Encoding; uncompressed JSON is accepted.
         OverloadedError: if there is no memory for it.
         SlowBodyError: if it arrives too slowly.
         ClientDisconnect: if the client disconnects before the end of the body.
@@ -92,13 +89,10 @@ async def read_body(request: Request, most: int, lease: Lease) -> bytes:
             raise TooLargeError(f"the body is larger than {most:,} bytes")
         lease.take(len(part))
         body += part
-    encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding in ("", "identity"):
-        return bytes(body)
-    if encoding != "gzip":
-        raise BadRequestError("Content-Encoding is neither gzip nor identity")
-    most_plain = min(most, max(_FEW_BYTES, _MOST_RATIO * len(body)))
-    plain = await asyncio.to_thread(_unzipped, bytes(body), most_plain)
+    sent = bytes(body)
+    if not is_compressed(request.headers.get("content-encoding", ""), sent):
+        return sent
+    plain = await asyncio.to_thread(decompressed, sent, most)
     lease.take(len(plain))
     return plain
 
@@ -112,16 +106,3 @@ def basic_user(request: Request) -> str | None:
         return base64.b64decode(encoded, validate=True).decode().partition(":")[0] or None
     except (binascii.Error, ValueError):
         return None
-
-
-def _unzipped(body: bytes, most: int) -> bytes:
-    inflate = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        plain = inflate.decompress(body, most + 1)
-    except zlib.error:
-        raise BadRequestError("the body is not gzip") from None
-    if len(plain) > most:
-        raise TooLargeError(f"the body has more than {most:,} bytes once it is decompressed")
-    if not inflate.eof:
-        raise BadRequestError("the body's gzip is cut off")
-    return plain

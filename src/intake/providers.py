@@ -1,7 +1,6 @@
 """Settings of sources that do not use Segment's API: webhooks, and streams that are pulled."""
 
 import re
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -10,50 +9,12 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_vali
 
 from intake.webhooks.signatures import Scheme
 
-ORIGINAL = "original"
-"""The property with the complete value that the provider sent."""
-
-Path = Annotated[str, StringConstraints(pattern=r"^[^.]+(\.[^.]+)*$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
 _HEADER = re.compile(r"[A-Za-z0-9-]+")
 
 
 class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Events(_Settings):
-    """Maps a provider's JSON to an event. Paths are names joined by dots; a number is an index of a list.
-
-    Args:
-        id: path to the provider's id.
-        time: path to the time: in any notation that the record parser reads, or seconds since 1970.
-        name: path to the provider's name of the event.
-        names: event names by the provider's names.
-        user: path to the user's id.
-        anonymous: path to the visitor's id.
-        properties: paths by name of the property.
-        minor_units: paths to integers in the currency's minor unit, by name of the property.
-        decimals: decimals by currency, where the provider's minor unit differs from ISO 4217.
-    """
-
-    id: Path | None = None
-    time: Path | None = None
-    name: Path | None = None
-    names: Mapping[str, str] = Field(default_factory=dict)
-    user: Path | None = None
-    anonymous: Path | None = None
-    properties: Mapping[str, Path] = Field(default_factory=dict)
-    minor_units: Mapping[str, Path] = Field(default_factory=dict)
-    decimals: Mapping[str, Annotated[int, Field(ge=0, le=6)]] = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _is_possible(self) -> "Events":
-        if ORIGINAL in {*self.properties, *self.minor_units}:
-            raise ValueError(f"the property {ORIGINAL} is what the provider sent: choose another name")
-        if self.minor_units and "currency" not in self.properties:
-            raise ValueError("minor_units need properties.currency")
-        return self
 
 
 class Webhook(_Settings):

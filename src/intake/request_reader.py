@@ -9,6 +9,7 @@ from uuid import uuid4
 from starlette.requests import Request
 
 from intake.bodies import BodyMemory, Lease, basic_user
+from intake.encodings import json_text
 from intake.segment_requests import Message, TooLargeError, read_request, read_write_key
 from intake.sources import LOCAL, Semantics, Source, Sources
 from lakehouse.http.loopback import is_this_machine
@@ -92,6 +93,7 @@ class RequestReader:
         source = self.require_sender(request) if basic_user(request) else self.sender(request)
         with self._memory.lease() as lease:
             body = await read_body(self._largest_body(source), lease)
+            body = await _beside(len(body), json_text, body, request.headers.get("content-type", ""))
             if source is None:
                 key = await _beside(len(body), read_write_key, body)
                 source = self.require_sender(request, key)

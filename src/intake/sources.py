@@ -12,7 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from intake.providers import Events, Pull, Webhook
+from folds.records.placeholders import load_placeholders
+from intake.event_settings import Events
+from intake.providers import Pull, Webhook
 from lakehouse.bundle_file import read_private_yaml
 from lakehouse.errors import MillraceError, first_problem
 from lakehouse.http.loopback import is_local_origin
@@ -130,10 +132,17 @@ LOCAL = Source(name="local", key_sha256=("0" * 64,), promises=True)
 
 @dataclass(frozen=True)
 class Sources:
-    """The declared sources. If none are declared, only this machine may send, with any key, as `local`."""
+    """The declared sources. If none are declared, only this machine may send, with any key, as `local`.
+
+    Args:
+        declared: the sources.
+        local: the source of this machine.
+        placeholders: texts that are no ids, in lower case.
+    """
 
     declared: Sequence[Source] = ()
     local: Source = LOCAL
+    placeholders: frozenset[str] = frozenset()
 
     def find(self, write_key: str | None, is_local: bool, origin: str | None) -> Source | None:
         """The source of a request; None if it may not send.
@@ -166,6 +175,7 @@ class Sources:
                 for each in self.declared
             ],
             self.local.model_copy(update=more),
+            self.placeholders,
         )
 
     @property
@@ -187,7 +197,7 @@ def load_sources(conf: Path) -> Sources:
     """Read conf/sources.yml; no sources if there is no file.
 
     Raises:
-        MillraceError: if an entry is not valid.
+        MillraceError: if an entry is not valid, or conf/identities.yml.
     """
     document = read_private_yaml(conf / FILE, "docs/collect.md has an example") or {}
     found = document.get("sources") or [] if isinstance(document, dict) else document
@@ -196,7 +206,7 @@ def load_sources(conf: Path) -> Sources:
     names = [source.name for source in sources]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise MillraceError(f"conf/{FILE} has {twice[0]} twice", "Give one entry several key_sha256")
-    return Sources(sources)
+    return Sources(sources, placeholders=load_placeholders(conf))
 
 
 def _source(entry: object) -> Source:

@@ -1,22 +1,20 @@
 """The source examples in docs/webhooks.md and docs/pull.md are valid."""
 
-import re
 from pathlib import Path
 
 import pytest
 
 from intake.required_secrets import require_secrets
 from intake.sources import load_sources
-from kit.home import ROOT
+from kit.documented_sources import documented_sources
 from lakehouse.errors import MillraceError
 
 
-@pytest.mark.parametrize(("name", "number"), [("webhooks", 4), ("pull", 2)])
+@pytest.mark.parametrize(("name", "number"), [("webhooks", 6), ("pull", 2)])
 def test_documented_source_examples_load_and_require_their_secrets(
     tmp_path: Path, name: str, number: int
 ) -> None:
-    text = (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    blocks = documented_sources(name)
     assert blocks
     found = []
     for block in blocks:

@@ -133,9 +133,12 @@ class Puller:
 
     async def _write(self, source: Source, batch: Sequence[Element]) -> None:
         """Write elements and the position of the last; returns once they are on disk."""
-        now = datetime.now(timezone.utc)
+        now, placeholders = datetime.now(timezone.utc), self._sources().placeholders
         messages = [
-            map_any(Arrival(source.name, each.body, now, each.id, each.name), source.events)
+            map_any(
+                Arrival(source.name, each.body, now, each.id, each.name, placeholders=placeholders),
+                source.events,
+            )
             for each in batch
             if each.body is not None
         ]

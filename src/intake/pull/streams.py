@@ -12,7 +12,8 @@ from httpx_sse import SSEError, aconnect_sse
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidHandshake, WebSocketException
 
-from intake.providers import Events, Pull
+from intake.event_settings import Events
+from intake.providers import Pull
 from intake.webhooks.mapping import find_id
 
 _CONNECT_SECONDS = 10.0

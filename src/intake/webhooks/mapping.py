@@ -1,6 +1,5 @@
 """Maps JSON of providers to messages of Segment's specification."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -9,12 +8,11 @@ import msgspec
 from msgspec import Raw
 
 from folds.records.event_time import parse_time
-from folds.records.json_text import text
-from folds.records.message import BYTE_ORDER_MARK, decode_value
 from folds.records.parse import MAX_ID
-from intake.providers import ORIGINAL, Events
+from intake.event_settings import ORIGINAL, Events, Fields
 from intake.segment_requests import Message
-from intake.webhooks.minor_units import major_units
+from intake.webhooks.amounts import amounts
+from intake.webhooks.paths import NotJsonError, find_text, matches, read_json, walk
 from lakehouse.timestamps import from_micros, rfc3339
 
 MOST = 1_000_000
@@ -23,13 +21,7 @@ MOST = 1_000_000
 _SIZE = "original_bytes"
 """The property with the size of an original (bytes) that is too large to include."""
 
-_decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
-_decode_list = msgspec.json.Decoder(list[Raw]).decode
 _encode = msgspec.json.Encoder().encode
-
-
-class NotJsonError(Exception):
-    """A body is not JSON in UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +35,7 @@ class Arrival:
         id: id of the message, if the body has none.
         name: name of the event, if the body has none.
         salt: part of an id that is generated from the body; without a salt, equal bodies get equal ids.
+        placeholders: texts that are no ids, in lower case.
     """
 
     source: str
@@ -51,6 +44,7 @@ class Arrival:
     id: str | None = None
     name: str | None = None
     salt: str = ""
+    placeholders: frozenset[str] = frozenset()
 
 
 def map_event(arrival: Arrival, events: Events) -> Message:
@@ -66,13 +60,13 @@ def map_event(arrival: Arrival, events: Events) -> Message:
     Raises:
         NotJsonError: if the body is not JSON.
     """
-    return _map(arrival, events, _read(arrival.body))
+    return _map(arrival, events, read_json(arrival.body))
 
 
 def map_any(arrival: Arrival, events: Events) -> Message:
     """Map a body like `map_event`; a body that is not JSON becomes text."""
     try:
-        body = _read(arrival.body)
+        body = read_json(arrival.body)
     except NotJsonError:
         body = _as_text(arrival.body)
     return _map(arrival, events, body)
@@ -81,19 +75,9 @@ def map_any(arrival: Arrival, events: Events) -> Message:
 def find_id(body: bytes, events: Events) -> str | None:
     """The provider's id in a body; None if there is none."""
     try:
-        return _find(_read(body), events.id)
+        return find_text(read_json(body), events.id)
     except NotJsonError:
         return None
-
-
-def _read(body: bytes) -> Raw:
-    """The body as one JSON value that the record parser accepts within the properties of a message."""
-    body = body.removeprefix(BYTE_ORDER_MARK)
-    outer = decode_value(b"[[" + body + b"]]", _decode_list) or []  # nested as deep as in the message
-    inner = _decode_list(outer[0]) if len(outer) == 1 else []
-    if len(inner) != 1:
-        raise NotJsonError
-    return inner[0]
 
 
 def _as_text(body: bytes) -> Raw:
@@ -101,34 +85,54 @@ def _as_text(body: bytes) -> Raw:
 
 
 def _map(arrival: Arrival, events: Events, body: Raw) -> Message:
-    uid = _uid(arrival, _find(body, events.id))
-    name = _find(body, events.name) or arrival.name or arrival.source
-    user, anonymous = _find(body, events.user), _find(body, events.anonymous)
-    if user is None and anonymous is None:
-        anonymous = uid
-    received = rfc3339(arrival.received_at, "milliseconds")
-    happened = _time(_find(body, events.time))
-    fields = {
-        "type": "track",
-        "event": events.names.get(name, name),
-        "messageId": uid,
-        "userId": user,
-        "anonymousId": anonymous,
-        "timestamp": happened,
-        "originalTimestamp": happened,
-        "receivedAt": received,
-    }
-    fields = {field: value for field, value in fields.items() if value is not None}
-    mapped = _properties(body, events)
+    uid = _uid(arrival, find_text(body, events.id))
+    sent_name = find_text(body, events.name) or arrival.name or arrival.source
+    paths = events.fields_of(sent_name)
+    fields = _fields(arrival, body, paths, uid) | {"event": _name(arrival, body, events, sent_name)}
+    mapped = _properties(body, paths)
     value = _encode({**fields, "properties": {**mapped, ORIGINAL: body}})
     if len(value) > MOST:
         size = {_SIZE: len(arrival.body)}
         value = _encode({**fields, "properties": {**mapped, **size}})
         if len(value) > MOST:
-            fields |= {"event": arrival.source, "anonymousId": uid}
-            fields.pop("userId", None)
+            fields |= {"event": arrival.source, "userId": uid}
+            fields.pop("anonymousId", None)
             return Message(uid.encode(), _encode({**fields, "properties": size}))
-    return Message((anonymous or user or uid).encode(), value)
+    return Message((fields.get("anonymousId") or fields["userId"]).encode(), value)
+
+
+def _fields(arrival: Arrival, body: Raw, paths: Fields, uid: str) -> dict[str, str]:
+    """The fields of the event beside its name and properties. Without any id, its user is its own UID."""
+    user, anonymous = (_identity(arrival, body, path) for path in (paths.user, paths.anonymous))
+    received = rfc3339(arrival.received_at, "milliseconds")
+    happened = _time(find_text(body, paths.time))
+    fields = {
+        "type": "track",
+        "messageId": uid,
+        "userId": uid if user is None and anonymous is None else user,
+        "anonymousId": anonymous,
+        "timestamp": happened,
+        "originalTimestamp": happened,
+        "receivedAt": received,
+    }
+    return {field: value for field, value in fields.items() if value is not None}
+
+
+def _identity(arrival: Arrival, body: Raw, path: str | None) -> str | None:
+    """An id of a person; None if it is missing or a placeholder, which the record parser would not accept."""
+    found = (find_text(body, path) or "").strip()
+    return found if found and found.lower() not in arrival.placeholders else None
+
+
+def _name(arrival: Arrival, body: Raw, events: Events, sent: str) -> str:
+    """The event's name: translated if the body meets the conditions, else as the provider sent it.
+
+    A name that is no translation would count all the same, so the source's stands in for it.
+    """
+    translated = events.translated(sent)
+    if matches(body, events.fields_of(sent).when):
+        return translated
+    return sent if sent != translated else arrival.source
 
 
 def _uid(arrival: Arrival, found: str | None) -> str:
@@ -140,16 +144,13 @@ def _uid(arrival: Arrival, found: str | None) -> str:
     return uid if len(uid) <= MAX_ID else f"{arrival.source}:{sha256(id_.encode()).hexdigest()}"
 
 
-def _properties(body: Raw, events: Events) -> dict[str, object]:
-    found = {name: _walk(body, path) for name, path in events.properties.items()}
+def _properties(body: Raw, fields: Fields) -> dict[str, object]:
+    found = {name: walk(body, path) for name, path in fields.properties.items()}
     properties: dict[str, object] = {name: raw for name, raw in found.items() if raw is not None}
-    currency = (_find(body, events.properties.get("currency")) or "").strip().upper()
+    currency = (find_text(body, fields.properties.get("currency")) or "").strip().upper()
     if currency:
         properties["currency"] = currency
-        for name, path in events.minor_units.items():
-            amount = major_units(_find(body, path), currency, events.decimals)
-            properties |= {} if amount is None else {name: amount}
-    return properties
+    return properties | amounts(body, fields, currency)
 
 
 def _time(given: str | None) -> str | None:
@@ -169,35 +170,3 @@ def _unix(given: str) -> int | None:
     if fraction and not (fraction.isascii() and fraction.isdigit()):
         return None
     return int(whole) * 1_000_000 + int(fraction[:6].ljust(6, "0"))
-
-
-def _find(body: Raw, path: str | None) -> str | None:
-    """The value at a path as text; None if it is missing, null, empty, an object or a list."""
-    found = None if path is None else _walk(body, path)
-    if found is None or bytes(found)[:1] in (b"{", b"["):
-        return None
-    return text(found) or None
-
-
-def _walk(body: Raw, path: str) -> Raw | None:
-    """The value at a path; None if it is missing or null."""
-    value = body
-    for name in path.split("."):
-        inside = _inside(value, name)
-        if inside is None:
-            return None
-        value = inside
-    return None if bytes(value) == b"null" else value
-
-
-def _inside(value: Raw, name: str) -> Raw | None:
-    try:
-        members: Mapping[str, Raw] = _decode_object(value)
-        return members.get(name)
-    except msgspec.ValidationError:
-        pass
-    try:
-        items = _decode_list(value)
-        return items[int(name)] if name.isascii() and name.isdigit() else None
-    except (msgspec.ValidationError, IndexError):
-        return None

@@ -18,8 +18,10 @@ from intake.log.message_log import OverloadedError, UnavailableError
 from intake.providers import Webhook
 from intake.segment_requests import BadRequestError, TooLargeError
 from intake.sources import Semantics, Source, Sources
-from intake.webhooks.mapping import Arrival, NotJsonError, map_event
-from intake.webhooks.signatures import Scheme, SignatureError, check_signature, signing_key
+from intake.webhooks.headers import read_headers
+from intake.webhooks.mapping import Arrival, map_event
+from intake.webhooks.paths import NotJsonError
+from intake.webhooks.signatures import SignatureError, check_signature, signing_key
 from lakehouse.http.body_rate import SlowBodyError
 
 _LOG = logging.getLogger(__name__)
@@ -27,9 +29,6 @@ _BODY_MEMORY = 64 << 20
 """Bytes of bodies that are read at the same time."""
 _RECEIPT = "Millrace-Receipt"
 _AGAIN = {"Retry-After": "1"}
-
-_ID_HEADERS = {Scheme.SHOPIFY: "x-shopify-webhook-id", Scheme.STANDARD_WEBHOOKS: "webhook-id"}
-_NAME_HEADERS = {Scheme.SHOPIFY: "x-shopify-topic"}
 
 
 class Webhooks:
@@ -99,17 +98,23 @@ class Webhooks:
             header=webhook.header or "",
         )
         receipt = uuid4().hex
-        arrival = Arrival(
+        message = map_event(self._arrival(request, source, webhook, body, receipt), source.events)
+        await self._delivery.deliver(source, receipt, [message], has_reserve=self._sources().has_protected)
+        return receipt
+
+    def _arrival(
+        self, request: Request, source: Source, webhook: Webhook, body: bytes, receipt: str
+    ) -> Arrival:
+        named = read_headers(webhook.signature, request.headers, source.events)
+        return Arrival(
             source.name,
             body,
             datetime.now(timezone.utc),
-            id=_header(request, _ID_HEADERS.get(webhook.signature)),
-            name=_header(request, _NAME_HEADERS.get(webhook.signature)),
+            id=named.id,
+            name=named.name,
             salt=receipt if source.delivery is Semantics.AT_LEAST_ONCE else "",
+            placeholders=self._sources().placeholders,
         )
-        message = map_event(arrival, source.events)
-        await self._delivery.deliver(source, receipt, [message], has_reserve=self._sources().has_protected)
-        return receipt
 
 
 def signing_keys(name: str, webhook: Webhook, environment: Mapping[str, str]) -> list[bytes]:
@@ -125,10 +130,6 @@ def signing_keys(name: str, webhook: Webhook, environment: Mapping[str, str]) ->
         return [signing_key(webhook.signature, environment[variable].strip()) for variable in set_]
     except ValueError as error:
         raise UnavailableError(f"{error}: {', '.join(set_)} of {name}") from None
-
-
-def _header(request: Request, name: str | None) -> str | None:
-    return (request.headers.get(name) or None) if name else None
 
 
 def _answer(status: int, why: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intake.providers import Events
-from intake.webhooks.mapping import MOST, Arrival, NotJsonError, find_id, map_any, map_event
+from intake.event_settings import Events
+from intake.webhooks.mapping import MOST, Arrival, find_id, map_any, map_event
 from intake.webhooks.minor_units import decimals_of, major_units
+from intake.webhooks.paths import NotJsonError
 from kit.odd_values import TEXTS
 from kit.parser import parse
 from kit.records import Record
@@ -75,9 +76,10 @@ def test_unmapped_event_keeps_name_of_provider_or_source() -> None:
     assert mapped({"id": 7}, name="orders/create")["event"] == "orders/create"
 
 
-def test_event_without_user_gets_its_own_visitor() -> None:
+def test_event_without_user_gets_its_own_user() -> None:
     found = mapped({"id": "evt_2"})
-    assert (found["anonymousId"], found["messageId"]) == ("payments:evt_2", "payments:evt_2")
+    assert (found["userId"], found["messageId"]) == ("payments:evt_2", "payments:evt_2")
+    assert "anonymousId" not in found  # else it would start a session
     with_visitor = mapped({"id": 1, "cart": {"visitor": "v"}}, Events(id="id", anonymous="cart.visitor"))
     assert with_visitor["anonymousId"] == "v"
     assert "userId" not in with_visitor
@@ -91,7 +93,7 @@ def test_default_mapping_keeps_whole_body_in_original_only() -> None:
         "type": "track",
         "event": "orders/create",
         "messageId": "payments:msg_1",
-        "anonymousId": "payments:msg_1",
+        "userId": "payments:msg_1",
         "properties": {"original": body},
     }
 

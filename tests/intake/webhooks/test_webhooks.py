@@ -1,14 +1,12 @@
 """Webhooks sent to a collector in a separate process with a real broker."""
 
 import base64
-import hmac
 import http.client
 import json
 import time
 from collections.abc import Callable
 from datetime import datetime, timezone
 from decimal import Decimal
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -20,6 +18,7 @@ from kit.parser import parse
 from kit.polling import eventually
 from kit.records import Record
 from kit.sending import in_topic
+from kit.signed_webhooks import shopify, standard, stripe
 from lakehouse.errors import MillraceError
 from millrace.local.process.ports import stable_port
 
@@ -69,28 +68,6 @@ def post(port: int, path: str, body: bytes, headers: dict[str, str]) -> int:
         connection.close()
 
 
-def stripe(body: bytes, secret: str = SECRET, at: float | None = None) -> dict[str, str]:
-    stamp = int(time.time() if at is None else at)
-    digest = hmac.new(secret.encode(), f"{stamp}.".encode() + body, sha256).hexdigest()
-    return {"Stripe-Signature": f"t={stamp},v1={digest}"}
-
-
-def shopify(body: bytes, delivery: str) -> dict[str, str]:
-    digest = base64.b64encode(hmac.new(SHOPIFY.encode(), body, sha256).digest()).decode()
-    return {
-        "X-Shopify-Hmac-Sha256": digest,
-        "X-Shopify-Topic": "orders/create",
-        "X-Shopify-Webhook-Id": delivery,
-    }
-
-
-def standard(body: bytes, id_: str) -> dict[str, str]:
-    stamp = str(int(time.time()))
-    digest = hmac.new(b"key", f"{id_}.{stamp}.".encode() + body, sha256).digest()
-    signature = f"v1,{base64.b64encode(digest).decode()}"
-    return {"webhook-id": id_, "webhook-timestamp": stamp, "webhook-signature": signature}
-
-
 def new_collector_home(new_home: Callable[..., Home]) -> Home:
     secrets = {"PAYMENTS_SECRET": SECRET, "SHOPIFY_SECRET": SHOPIFY, "STANDARD_SECRET": STANDARD}
     return with_sources(new_home(**secrets), SOURCES)
@@ -101,9 +78,11 @@ def test_webhooks_become_events_and_resends_keep_their_event_id(new_home: Callab
     order = b'{"id": 7, "currency": "EUR", "total": "5.50", "email": "ada@shop.example"}'
     with collector(home, port):
         for _ in range(2):
-            assert post(port, "/v1/webhooks/payments", PURCHASE, stripe(PURCHASE)) == 200
-            assert post(port, "/v1/webhooks/shop", order, shopify(order, "d-1")) == 200
-            assert post(port, "/v1/webhooks/other", b"[1]", standard(b"[1]", "msg_1")) == 200
+            assert post(port, "/v1/webhooks/payments", PURCHASE, stripe(PURCHASE, SECRET)) == 200
+            assert (
+                post(port, "/v1/webhooks/shop", order, shopify(order, SHOPIFY, "orders/create", "d-1")) == 200
+            )
+            assert post(port, "/v1/webhooks/other", b"[1]", standard(b"[1]", b"key", "msg_1")) == 200
         eventually(lambda: forwarded(home) == 6, 30)
         received = {name: account.received for name, account in accounts_of(home).items()}
         assert received == dict.fromkeys(("payments", "shop", "other"), 2)
@@ -129,18 +108,18 @@ def test_unsigned_oversized_or_unknown_webhook_is_rejected(new_home: Callable[..
     with collector(home, port):
         for expected, path, body, headers in (
             (401, payments, PURCHASE, {}),
-            (401, payments, PURCHASE + b" ", stripe(PURCHASE)),
+            (401, payments, PURCHASE + b" ", stripe(PURCHASE, SECRET)),
             (401, payments, PURCHASE, stripe(PURCHASE, "another")),
             (401, payments, PURCHASE, stripe(PURCHASE, "")),
-            (401, payments, PURCHASE, stripe(PURCHASE, at=time.time() - 400)),
-            (401, payments, PURCHASE, shopify(PURCHASE, "d")),
+            (401, payments, PURCHASE, stripe(PURCHASE, SECRET, at=time.time() - 400)),
+            (401, payments, PURCHASE, shopify(PURCHASE, SHOPIFY, "orders/create", "d")),
             (401, payments, b"{", {}),
-            (400, payments, b"{", stripe(b"{")),
-            (413, payments, large, stripe(large)),
-            (404, "/v1/webhooks/unknown", PURCHASE, stripe(PURCHASE)),
-            (404, "/v1/webhooks/local", PURCHASE, stripe(PURCHASE)),
+            (400, payments, b"{", stripe(b"{", SECRET)),
+            (413, payments, large, stripe(large, SECRET)),
+            (404, "/v1/webhooks/unknown", PURCHASE, stripe(PURCHASE, SECRET)),
+            (404, "/v1/webhooks/local", PURCHASE, stripe(PURCHASE, SECRET)),
             (401, "/v1/track?writeKey=", b'{"userId": "u"}', {}),
-            (200, payments, PURCHASE, stripe(PURCHASE)),
+            (200, payments, PURCHASE, stripe(PURCHASE, SECRET)),
         ):
             assert post(port, path, body, headers) == expected, (path, body[:20], headers)
         eventually(lambda: forwarded(home) == 1, 30)
@@ -172,6 +151,18 @@ def test_collector_with_missing_or_invalid_secret_does_not_start(new_home: Calla
         "webhook: {signature: stripe, secret_env: A}, pull: {url: https://a.example}",
         "webhook: {signature: stripe, secret_env: A}, events: {minor_units: {total: a}}",
         "webhook: {signature: stripe, secret_env: A}, events: {id: a..b}",
+        "webhook: {signature: stripe, secret_env: A}, events: {when: {a: []}}",
+        "webhook: {signature: stripe, secret_env: A}, events: {when: {a: 1.5}}",
+        "webhook: {signature: stripe, secret_env: A}, events: {when: {a: {b: c}}}",
+        "webhook: {signature: stripe, secret_env: A}, events: {sums: {total: a}}",
+        "webhook: {signature: stripe, secret_env: A}, events: {sums: {original: {list: a, of: b}}}",
+        "webhook: {signature: stripe, secret_env: A}, events: {names: {a: {when: {b: c}}}}",
+        "webhook: {signature: stripe, secret_env: A}, events: {names: {a: {event: B, id: c}}}",
+        "webhook: {signature: stripe, secret_env: A}, events: {names: {a: {event: B, minor_units: {c: d}}}}",
+        (
+            "webhook: {signature: stripe, secret_env: A}, events: {properties: {currency: a},"
+            " minor_units: {b: c}, names: {d: {event: E, properties: {f: g}}}}"
+        ),
         f"key_sha256: {'a' * 64}, events: {{id: a}}",
     ],
 )
