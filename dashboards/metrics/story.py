@@ -18,11 +18,12 @@ _CONVERSION = (
     "goal",
     "order_id",
     "refund_id",
+    "over_refunded",
     "converted_at",
     "value",
+    "value_sent",
     "currency",
     "reporting_value",
-    "over_refunded",
     "touches",
     "is_final",
 )

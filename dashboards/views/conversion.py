@@ -15,6 +15,7 @@ from widgets.layout import choose_row, number_column, place_chart, place_table, 
 from folds.rule_numbers import load_rule_numbers
 from lakehouse.bundle_file import conf_folder
 from millrace.explain.credit import explain_value_split, work_out
+from millrace.explain.refund import equals, explain_limit
 from millrace.explain.trail_steps import in_words
 
 _KEY = "conversion"
@@ -102,8 +103,8 @@ def _head(explained: Story) -> None:
     if explained.anchor is not row:
         at = utc(explained.anchor["converted_at"])
         st.text(f"It takes back from the touches of its order of {at}, and counts in money alone.")
-    if row["over_refunded"]:
-        st.text("With it, more has been refunded than the order was worth.")
+    if limit := explain_limit(row, layout.locale().money):
+        st.text(limit)
 
 
 def _worth(explained: Story) -> str:
@@ -117,7 +118,8 @@ def _worth(explained: Story) -> str:
     if explained.rate is None:
         return value
     rate = _as_written(f"{explained.rate['rate'].normalize():f}")
-    return f"{value} × {rate} = {money(row['reporting_value'])} {data_source.CURRENCY}"
+    sign = equals(row["value"], explained.rate["rate"], row["reporting_value"])
+    return f"{value} × {rate} {sign} {money(row['reporting_value'])} {data_source.CURRENCY}"
 
 
 def _as_written(figures: str) -> str:

@@ -1,6 +1,7 @@
 """The conversion page: credits, trail, refunds and cancellations of an order."""
 
 from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,16 @@ def test_refund_page_refers_to_touches_of_its_order(open_page: Any, shop_home: P
     assert refunds, "the sample has no refund of an order"
     page = open_page(shop_home, "conversion", conversion=refunds[0][0])
     assert "takes back from the touches of its order" in said(page)
+
+
+def test_cut_refund_page_says_what_was_sent(open_page: Any, shop: Shop, tmp_path: Path) -> None:
+    refund = next(row for row in shop.tables["gold.conversions"] if row["goal"] == "Order Refunded")
+    cut = {**refund, "value": Decimal("-35.5"), "value_sent": Decimal(-50), "over_refunded": True}
+    build_warehouse(tmp_path, shop.tables)
+    replace_rows(tmp_path, "gold.conversions", [cut])
+    page = open_page(tmp_path, "conversion", conversion=refund["conversion_id"])
+    sent = f"−50.00 {refund['currency']} was sent, more than was left of the order"
+    assert sent in said(page)
 
 
 def test_trail_shows_every_step_kind_and_its_match_key(open_page: Any, shop: Shop, tmp_path: Path) -> None:

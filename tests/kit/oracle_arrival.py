@@ -86,12 +86,12 @@ class ArrivalOracle:
         self._there = [row for row in self._there if row.visitor not in batch.bots]
         self._close()
         everywhere |= {key for row in self._there for key in self._keys(row)}
+        over = {key[:2] for key, row in self.published.items() if row.pane != "early"}
         for key in everywhere | self.published.keys() | self._waiting.keys():
             arrived = [row for row in batch.arrived if key in self._keys(row)]
             self._waiting[key] += sum(row.events for row in arrived)
-            if self._is_counted_beside(key):
-                late = (self.published[key].late_events or 0) + self._waiting.pop(key)
-                self.published[key] = self.published[key]._replace(late_events=late)
+            if self.lines[key[0]].lateness == "count" and key[:2] in over:
+                self._count_beside(key, self._waiting.pop(key))
             elif self._is_over(key) or self._fires(key, before):
                 self._publish(key, bool(arrived))
 
@@ -129,9 +129,10 @@ class ArrivalOracle:
             return True
         return key[1] + self.lines[key[0]].size * MINUTE <= self._watermark
 
-    def _is_counted_beside(self, key: Key) -> bool:
-        last = self.published.get(key)
-        return self.lines[key[0]].lateness == "count" and last is not None and last.pane != "early"
+    def _count_beside(self, key: Key, late: int) -> None:
+        """Count late events of a window that stays as published; a channel without a row gets none."""
+        if last := self.published.get(key):
+            self.published[key] = last._replace(late_events=(last.late_events or 0) + max(0, late))
 
     def _fires(self, key: Key, before: int) -> bool:
         line = self.lines[key[0]]

@@ -1,4 +1,4 @@
-"""Test oracle for the value of refunds and cancellations, computed naively with fractions."""
+"""Test oracle for the value of refunds and cancellations: what is left of the order, refund by refund."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -22,76 +22,115 @@ class OrderMoney:
 
     def __init__(self, order: Fields | None, refunds: list[Fields], rates: list[Fields]) -> None:
         self.order = order
-        self.refunds = refunds
         self.rates = rates
+        mine = order["currency"] if order else None
+        self.refunds = [
+            {**each, "sent_in": each["currency"] if each["currency"] is not None else mine}
+            for each in sorted(refunds, key=when)
+        ]
 
     def money_of(self, refund: Fields) -> Fields:
-        """Value, currency and reporting value of a refund, and whether it exceeds the order's value."""
-        money = self._amount(refund)
-        so_far = [each for each in self.refunds if when(each) <= when(refund)]
-        amounts = [self._compared(self._amount(each)) for each in so_far]
-        total, known = self._order_compared, sum(amount for amount in amounts if amount is not None)
-        return {**money, "over_refunded": total is not None and known > total}
+        """Value, value as sent, currency and reporting value of a refund, and whether it was cut."""
+        rows, _ = self._walk()
+        return rows[refund["conversion_id"]]
 
     def money_of_cancellation(self) -> Fields:
         """Value, currency and reporting value of a cancellation."""
         if self.order is None:
-            return {"value": None, "currency": None, "reporting_value": None, "is_of_order": True}
-        return self._remainder(self.refunds, self.order["converted_at"])
+            return self._unknown(None)
+        _, left = self._walk()
+        return self._rest(left, self.order["converted_at"])
 
-    def _amount(self, refund: Fields) -> Fields:
-        at = refund["converted_at"]
-        if refund["value"] is not None:
-            value, currency = -abs(refund["value"]), refund["currency"]
-            reporting = worth(value, currency, at, self.rates)
-            return {"value": value, "currency": currency, "reporting_value": reporting, "is_of_order": False}
+    def _walk(self) -> tuple[dict[str, Fields], tuple[Fraction | None, bool]]:
+        """The refunds one after the other, and then what is left: at most how much, and if that is exact."""
+        rows: dict[str, Fields] = {}
+        left, exact = self._start(), True
+        for each in self.refunds:
+            row, taken = self._one(each, left, exact)
+            rows[each["conversion_id"]] = row
+            if taken is None:
+                exact = False
+            elif left is not None:
+                left -= taken
+        return rows, (left, exact)
+
+    def _one(self, refund: Fields, left: Fraction | None, exact: bool) -> tuple[Fields, Fraction | None]:
+        """The row of the next refund, and how much of the order it takes; None if that is not known."""
+        at, currency = refund["converted_at"], refund["sent_in"]
+        if refund["value"] is None:
+            if self.order is None:
+                return {**self._unknown(None), "over_refunded": False}, None
+            return {**self._rest((left, exact), at), "over_refunded": left == 0}, left if exact else None
+        sent = -abs(refund["value"]) + 0
+        row = {
+            "value": sent,
+            "value_sent": sent,
+            "currency": currency,
+            "reporting_value": worth(sent, currency, at, self.rates),
+            "over_refunded": False,
+            "is_of_order": refund["currency"] is None,
+        }
+        asked = row["value" if self._is_one_currency else "reporting_value"]
+        if left is None:
+            return row, Fraction(0)
+        if sent == 0:
+            return row, Fraction(0)
+        if left > 0 and (asked is None or -asked <= left):
+            return row, None if asked is None else -Fraction(asked)
+        value, reporting = self._in_currency(left, currency, at)
+        return {**row, "value": value, "reporting_value": reporting, "over_refunded": True}, left
+
+    def _start(self) -> Fraction | None:
         if self.order is None:
-            return self.money_of_cancellation()
-        return self._remainder([each for each in self.refunds if when(each) < when(refund)], at)
-
-    def _remainder(self, refunds: list[Fields], at: int) -> Fields:
-        """The order's value minus some refunds, at the exchange rate of a time."""
-        currency = self.order["currency"]
-        left = self._left([self._compared(self._amount(each)) for each in refunds])
-        value = None if left is None else -left + 0
-        reporting = worth(value, currency, at, self.rates)
-        return {"value": value, "currency": currency, "reporting_value": reporting, "is_of_order": True}
-
-    def _left(self, amounts: list[Fraction | None]) -> Decimal | None:
-        total, value = self._order_compared, self.order["value"]
-        if total is None or None in amounts:
             return None
-        left = total - sum(amounts)
-        if not self._is_one_currency:
-            left = Fraction(floor(left / self._order_rate * 10**4 + Fraction(1, 2)), 10**4)
-        units = max(0, min(left, Fraction(value))) * 10**4
-        return Decimal(int(units)).scaleb(-4)
+        total = self.order["value" if self._is_one_currency else "reporting_value"]
+        return None if total is None else max(Fraction(total), Fraction(0))
+
+    def _rest(self, left: tuple[Fraction | None, bool], at: int) -> Fields:
+        """What is left of the order, in its currency."""
+        most, exact = left
+        currency = self.order["currency"]
+        if most is None or (not exact and most > 0):
+            return self._unknown(currency)
+        value, reporting = self._in_currency(most, currency, at)
+        if -value > max(self.order["value"], 0):
+            value = -max(self.order["value"], Decimal(0)) + 0
+            reporting = worth(value, currency, at, self.rates)
+        return {**self._unknown(currency), "value": value, "reporting_value": reporting}
+
+    def _in_currency(self, left: Fraction, currency: str | None, at: int) -> tuple[Decimal, Decimal | None]:
+        """An amount that is compared, negated: in a currency, and in euros."""
+        if self._is_one_currency or left == 0:
+            value = -Decimal(int(left * 10**4)).scaleb(-4) + 0
+            return value, worth(value, currency, at, self.rates)
+        rate = self._rate(currency, at)
+        value = _rounded(left / (rate or self._rate(currency, self.order["converted_at"])))
+        return -value + 0, None if rate is None else -_rounded(left) + 0
+
+    def _unknown(self, currency: str | None) -> Fields:
+        return {
+            **dict.fromkeys(("value", "value_sent", "reporting_value")),
+            "currency": currency,
+            "is_of_order": True,
+        }
 
     @property
     def _is_one_currency(self) -> bool:
-        codes = {(each["currency"] or "").upper() for each in self.refunds if each["value"] is not None}
-        return codes <= {(self.order["currency"] or "").upper()}
+        codes = {(each["sent_in"] or "").upper() for each in self.refunds if each["value"]}
+        return self.order is None or codes <= {(self.order["currency"] or "").upper()}
 
-    @property
-    def _order_compared(self) -> Fraction | None:
-        if self.order is None:
-            return None
-        name = "value" if self._is_one_currency else "reporting_value"
-        return None if self.order[name] is None else Fraction(self.order[name])
-
-    def _compared(self, money: Fields) -> Fraction | None:
-        """An amount as a positive deduction, in the currency used for comparison."""
-        if self.order is None:
-            return None
-        amount = money["value" if self._is_one_currency else "reporting_value"]
-        return None if amount is None else -Fraction(amount)
-
-    @property
-    def _order_rate(self) -> Fraction:
-        code, at = self.order["currency"].upper(), self.order["converted_at"]
+    def _rate(self, currency: str | None, at: int) -> Fraction | None:
+        code = (currency or "").upper()
         valid = [rate for rate in self.rates if rate["currency"] == code and rate["valid_from"] <= at]
         latest = max(valid, key=lambda rate: rate["valid_from"], default=None)
-        return Fraction(1) if code == "EUR" or latest is None else Fraction(latest["rate"])
+        if code == "EUR":
+            return Fraction(1)
+        return None if latest is None else Fraction(latest["rate"])
+
+
+def _rounded(exact: Fraction) -> Decimal:
+    """Half up to four decimals."""
+    return Decimal(floor(exact * 10**4 + Fraction(1, 2))).scaleb(-4)
 
 
 def when(conversion: Fields) -> tuple[int, str]:
@@ -103,7 +142,12 @@ def with_money(conversions: list[Fields], rates: list[Fields]) -> list[Fields]:
     """Conversions with the computed values of refunds and cancellations."""
     found = []
     for each in conversions:
-        plain = {"over_refunded": False, "is_of_order": False, "is_counted": each["goal"] not in REVERSALS}
+        plain = {
+            "value_sent": each["value"],
+            "over_refunded": False,
+            "is_of_order": False,
+            "is_counted": each["goal"] not in REVERSALS,
+        }
         if plain["is_counted"]:
             found.append({**each, **plain})
             continue

@@ -102,7 +102,7 @@ def person_stories(draw: st.DrawFn) -> PersonStory:
     uids = draw(st.permutations(range(len(drawn))))
     for uid, (step, *rest) in zip(uids, drawn, strict=True):
         at += step
-        events.append(_event(f"e{uid:02}", at, *rest))
+        events.append(build_event(f"e{uid:02}", at, *rest))
     reported = [
         {"currency": code, "rate": Decimal(rate).quantize(Decimal("1e-10")), "valid_from": START + since}
         for (code, since), rate in draw(_RATES).items()
@@ -112,7 +112,7 @@ def person_stories(draw: st.DrawFn) -> PersonStory:
     return story_of(Oracle(events=events, told_rates=reported, watermark=watermark, choices=choices))
 
 
-def _event(
+def build_event(
     uid: str,
     at: int,
     visitor: str,
@@ -128,6 +128,7 @@ def _event(
     currency: str | None,
     refund: str | None,
 ) -> Fields:
+    """An event as the oracle has it. Visitor `r` is a bot."""
     has_order = (kind[2] or "").startswith("Order")
     has_money = has_order and kind[2] != "Order Cancelled"
     return {

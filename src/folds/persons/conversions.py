@@ -126,11 +126,16 @@ def to_row(anchored: Anchored, touches: int, watermark: int) -> ConversionRow:
     """
     goal, amount = anchored.conversion, anchored.amount
     is_final = goal.converted_at <= watermark
-    named = (*goal[:3], goal.person_id or "", *goal[4:10])
     return ConversionRow(
-        *named,
-        amount.reporting_value,
+        *goal[:3],
+        goal.person_id or "",
+        *goal[4:7],
         amount.over_refunded,
+        goal.converted_at,
+        amount.value,
+        amount.value_sent,
+        amount.currency,
+        amount.reporting_value,
         amount.is_of_order,
         anchored.is_counted,
         touches,
@@ -144,8 +149,13 @@ def to_row(anchored: Anchored, touches: int, watermark: int) -> ConversionRow:
 
 
 def to_goal(row: ConversionRow) -> Goal:
-    """Convert a published row back to its goal, without a value that was derived from the order."""
+    """Convert a published row back to its goal, with the amount and the currency that were sent.
+
+    A row of an earlier version has no `value_sent`: its value is as sent, unless it follows from the order.
+    """
     fields = {name: getattr(row, name) for name in Goal._fields if name != "is_published"}
     if row.is_of_order:
         fields |= {"value": None, "currency": None}
+    if row.value_sent is not None:
+        fields["value"] = row.value_sent
     return Goal(**fields, is_published=True)

@@ -56,6 +56,10 @@ class ExchangeRates:
         rate = self._rates[code][number - 1]
         return rate if rate.valid_to is None or at < rate.valid_to else None
 
+    def has_rate(self, currency: str | None, at: int) -> bool:
+        """Whether a currency can be converted to the reporting currency at a time in microseconds."""
+        return (currency or "").upper() == self._own or self.rate_at(currency, at) is not None
+
     def reporting_value(self, value: Decimal | None, currency: str | None, at: int) -> Decimal | None:
         """Convert a value to the reporting currency, rounded half up to four decimals.
 

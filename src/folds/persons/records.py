@@ -31,7 +31,7 @@ class Goal(NamedTuple):
         conversion_id: the same for all goal events of one conversion.
         person_id: the person; None for a bot. A bot's refund or cancellation counts for the person of its
             order.
-        value: as sent; also None if a published value is derived from the order.
+        value: as sent, for a published row too; None if the event has none.
         is_published: read from gold.conversions, not from the event and its session.
     """
 
@@ -72,11 +72,12 @@ class ConversionRow(NamedTuple):
     goal: str
     order_id: str | None
     refund_id: str | None
+    over_refunded: bool
     converted_at: int
     value: Decimal | None
+    value_sent: Decimal | None
     currency: str | None
     reporting_value: Decimal | None
-    over_refunded: bool
     is_of_order: bool
     is_counted: bool
     touches: int

@@ -96,11 +96,11 @@ def revise(
     The pane is `early` before the watermark has passed the window's end, `on_time` at the first emission
     after that, and `late` at each later revision caused by events. A revision for another reason (a removed
     bot, a rate, a rule) keeps the pane. A trigger holds changes back before the window's end. A window with
-    lateness `count` stays as published at its end.
+    lateness `count` stays as published at its end: its rows count late events, and no channel gets a new row.
 
     Args:
-        rows: at least the rows that have a difference, that the watermark has passed, or that have a trigger
-            which the watermark may fire.
+        rows: at least all rows of windows that have a difference, rows that the watermark has passed, and
+            rows that have a trigger which the watermark may fire.
         differences: of any windows.
         watermark: how far results are complete.
         rules: of all windows.
@@ -110,17 +110,18 @@ def revise(
         Old and new row of each change; the old row is None for an insert, the new row for a delete.
     """
     known = {WindowKey(*row[:4]): row for row in rows}
+    at_end = {key[:3] for key, row in known.items() if row.pane in (ON_TIME, LATE)}
     found = []
     for key in known.keys() | differences.keys():
         before, change = known.get(key), differences.get(key, NOTHING)
         rule = rules.get(key.window_kind)
         after = None
-        if rule is not None:
-            after = (
-                _publish(key, change, before, NOTHING, watermark.now, rule)
-                if is_total
-                else _follow(key, change, before, watermark, rule)
-            )
+        if rule is not None and is_total:
+            after = _publish(key, change, before, NOTHING, watermark.now, rule)
+        elif rule is not None and rule.lateness == "count" and key[:3] in at_end:
+            after = _count_late(change, before)
+        elif rule is not None:
+            after = _follow(key, change, before, watermark, rule)
         if before != after:
             found.append((before, after))
     return found
@@ -129,16 +130,21 @@ def revise(
 def _follow(
     key: WindowKey, change: Sums, before: WindowRow | None, watermark: Progress, rule: WindowRule
 ) -> WindowRow | None:
-    """Apply a change to a row: only count its late events, hold it back, or publish it."""
+    """Apply a change to a row: hold it back, or publish it."""
     if before is None:
         pending, published = change, NOTHING
     else:
-        if rule.lateness == "count" and before.pane in (ON_TIME, LATE):
-            return before._replace(late_events=(before.late_events or 0) + max(0, change.new_events))
         pending, published = _plus(before.held or NOTHING, change), _sums_of(before)
     if key.window_end <= watermark.now or _fires(rule, pending, watermark):
         return _publish(key, pending, before, published, watermark.now, rule)
     return _hold(key, pending, before)
+
+
+def _count_late(change: Sums, before: WindowRow | None) -> WindowRow | None:
+    """The row of a window that stays as published, with its late events; none for a channel without one."""
+    if before is None:
+        return None
+    return before._replace(late_events=(before.late_events or 0) + max(0, change.new_events))
 
 
 def _fires(rule: WindowRule, pending: Sums, watermark: Progress) -> bool:

@@ -19,9 +19,6 @@ from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
 from lakehouse.rows.semi_join import semi_join, within_spans, without
 from lakehouse.rows.time_pruner import TimePruner, hours_between
 
-_OF_ORDER = ("value", "currency")
-"""Columns of a published row that follow from the order if `is_of_order`."""
-
 _IS_SENT = "_is_sent"
 _ID = "_visitor_or_person"
 
@@ -97,7 +94,7 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
     bots = checkpoint(changes.dimensions.bots_among(before))
     stored = find_bot_refunds(lake, orders)
     reversed_by_bots = semi_join(before.where(is_reversal(changes.orders)), bots, "visitor_id")
-    found = of_nobody(_to_goals(reversed_by_bots))
+    found = of_nobody(published_goals(reversed_by_bots))
     sent = without(found.unionByName(changes.bot_refunds), stored, "event_id").dropDuplicates(["event_id"])
     known = _goals_of_people(without(before, bots, "visitor_id"), changes).unionByName(stored)
     both = known.withColumn(_IS_SENT, F.lit(False)).unionByName(sent.withColumn(_IS_SENT, F.lit(True)))
@@ -171,16 +168,17 @@ def _rated_by(conversions: DataFrame, rates: DataFrame) -> DataFrame:
     return conversions.join(new, (F.upper("currency") == F.col("_currency")) & is_valid, "left_semi")
 
 
-def _to_goals(rows: DataFrame) -> DataFrame:
-    """Published rows as goals, without a value that was derived from the order; see `to_goal`."""
-    own = {name: F.when(~F.col("is_of_order"), F.col(name)) for name in _OF_ORDER}
+def published_goals(rows: DataFrame) -> DataFrame:
+    """Published rows as goals, with the amount and the currency that were sent; see `to_goal`."""
+    own = {name: F.when(~F.col("is_of_order"), F.col(name)) for name in ("value", "currency")}
+    own["value"] = F.coalesce("value_sent", own["value"])
     return rows.withColumns({**own, "is_published": F.lit(True)}).select(*Goal._fields)
 
 
 def _goals_of_people(before: DataFrame, changes: Changes) -> DataFrame:
     """Goal events of the area and published rows, each with its current person."""
     new = changes.goals.withColumns({"is_published": F.lit(False), "person_id": F.lit(None).cast("string")})
-    goals = new.select(*Goal._fields).unionByName(_to_goals(before)).drop("person_id")
+    goals = new.select(*Goal._fields).unionByName(published_goals(before)).drop("person_id")
     persons = changes.dimensions.persons_of(goals.select("visitor_id").distinct())
     return goals.join(F.broadcast(persons), "visitor_id").select(*Goal._fields)
 

@@ -55,11 +55,20 @@ def find_bot_refunds(lake: Lakehouse, orders: DataFrame) -> DataFrame:
 
 
 def of_nobody(rows: DataFrame) -> DataFrame:
-    """Rows with the columns of gold.bot_refunds, as goals without a person and a visit."""
+    """Rows with the columns of gold.bot_refunds, as goals without a person and a visit.
+
+    Their money is as in a published row: an amount is 0 or less, and without one there is no currency.
+    """
     types = {column.name: column.type for column in CONVERSIONS.columns}
     missing = {"person_id": "string", "visit": types["visit"], "is_published": "boolean"}
     nothing = {name: F.lit(None).cast(type_) for name, type_ in missing.items()}
-    return rows.select(*_COLUMNS).withColumns({**nothing, "is_published": F.lit(False)}).select(*Goal._fields)
+    value = F.col("value")
+    money = {
+        "value": F.when(value > 0, -value).otherwise(value),
+        "currency": F.when(value.isNotNull(), F.col("currency")),
+    }
+    goals = rows.select(*_COLUMNS).withColumns({**nothing, **money, "is_published": F.lit(False)})
+    return goals.select(*Goal._fields)
 
 
 def _as_goals(lake: Lakehouse, events: DataFrame, dimensions: Dimensions, rules: VisitorRules) -> DataFrame:

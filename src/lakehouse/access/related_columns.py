@@ -23,6 +23,7 @@ _SAME_VALUES = (
     (
         "silver.events.value",
         "gold.conversions.value",
+        "gold.conversions.value_sent",
         "gold.conversions.reporting_value",
         "gold.bot_refunds.value",
         "gold.attribution.credited_value",

@@ -11,6 +11,7 @@ from rich.text import Text
 from millrace.explain.conversion import ConversionExplanation
 from millrace.explain.credit import explain_value_split, work_out
 from millrace.explain.durations import readable
+from millrace.explain.refund import equals, explain_limit
 from millrace.explain.trail_steps import in_words
 from millrace.tables.table_scan import Row
 
@@ -66,8 +67,8 @@ def _head(story: ConversionExplanation, currency: str) -> Iterator[RenderableTyp
             f"It takes back from the touches of its order, {story.anchor['goal']} of {at}, "
             "and counts in money alone."
         )
-    if conversion.get("over_refunded"):
-        yield Text("With it, more has been refunded than the order was worth.")
+    if limit := explain_limit(conversion, "{:f}".format):
+        yield Text(limit)
 
 
 def _worth(story: ConversionExplanation, currency: str) -> str:
@@ -81,7 +82,8 @@ def _worth(story: ConversionExplanation, currency: str) -> str:
         return f"{value}."
     since = _time(story.rate["valid_from"])
     rate = f"{story.rate['rate'].normalize():f}, the rate since {since}"
-    return f"{value} × {rate} = {conversion['reporting_value']:f} {currency}."
+    sign = equals(conversion["value"], story.rate["rate"], conversion["reporting_value"])
+    return f"{value} × {rate} {sign} {conversion['reporting_value']:f} {currency}."
 
 
 def _trail(story: ConversionExplanation) -> RenderableType:

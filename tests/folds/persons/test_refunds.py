@@ -1,6 +1,8 @@
 """Refunds and cancellations: the hand-worked cases of refunds.yml through the folds."""
 
+from collections import defaultdict
 from collections.abc import Iterable
+from datetime import timedelta
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +20,14 @@ from folds.visitors.events import Event
 from folds.visitors.goals import read_goals
 from folds.visitors.sessions import SessionIndex
 from kit.oracle_wire import DAY, micros
+from kit.parser import parse
 from kit.published_rows import publish_batches
-from kit.records import NOON
+from kit.records import NOON, Record, message, record
 from lakehouse.settings import load_settings
 
 CASES = yaml.safe_load(Path(__file__).with_name("refunds.yml").read_text())
 ORDERS = load_order_rules(load_settings().conf)
+DAYS = timedelta(days=1)
 GOALS = {"order": "Order Completed", "refund": "Order Refunded", "cancellation": "Order Cancelled"}
 
 
@@ -68,6 +72,14 @@ def rates_of(case: dict[str, Any]) -> ExchangeRates:
     return ExchangeRates(rates, "EUR")
 
 
+def sent_by(row: dict[str, Any]) -> tuple[str, Decimal | None]:
+    """UID and amount of an event, negative for a refund."""
+    event = event_of(row)
+    if row["is"] == "refund" and event.value is not None:
+        return event.event_id, -abs(event.value)
+    return event.event_id, event.value
+
+
 def worth(row: ConversionRow) -> str:
     """The value as the cases write it."""
     if row.value is None:
@@ -95,9 +107,49 @@ def test_refund_values_match_hand_worked_case(case: dict[str, Any], order: str) 
         uid: str(wanted) for uid, wanted in case["expect"].items()
     }
     assert sorted(uid for uid, row in rows.items() if row.over_refunded) == case.get("over", [])
+    assert {uid: row.value_sent for uid, row in rows.items()} == {
+        uid: sent for uid, sent in map(sent_by, case["events"]) if uid in rows
+    }
     assert sum(row.is_counted for row in rows.values()) == case["conversions"]
     assert sum(row.reporting_value or 0 for row in rows.values()) == Decimal(str(case["net"]))
     one_by_one = publish_batches([[goal] for goal in goals], lambda some: fold_person(some, {}, (), 0, rules))
     assert sorted(one_by_one, key=str) == sorted(found.conversions, key=str)
     persons = {uid: rows[uid].person_id for uid in case.get("persons", {})}
     assert persons == case.get("persons", {})
+
+
+SENT = (
+    ("a", "Order Completed", 1, {"order_id": "A", "total": 50, "currency": "EUR"}),
+    ("a", "Order Refunded", 2, {"order_id": "A", "refund_id": "r1", "total": 15, "currency": "eur"}),
+    ("a", "Order Refunded", 3, {"order_id": "A", "refund_id": "r2"}),
+    ("b", "Order Completed", 1, {"order_id": "B", "total": 50, "currency": "EUR"}),
+    ("b", "Order Refunded", 2, {"order_id": "B", "refund_id": "r1", "total": 15, "currency": "EUR"}),
+    ("b", "Order Refunded", 3, {"order_id": "B", "refund_id": "r2", "total": 50, "currency": "EUR"}),
+    ("c", "Order Refunded", 0, {"order_id": "C", "refund_id": "r1", "total": -5, "currency": "EUR"}),
+    ("c", "Order Completed", 1, {"order_id": "C", "total": "20.00", "currency": "EUR"}),
+    ("d", "Order Completed", 1, {"order_id": "D", "total": 30, "currency": "EUR"}),
+    ("d", "Order Refunded", 2, {"order_id": "D", "refund_id": "r1", "total": 0, "currency": "EUR"}),
+    ("e", "Order Completed", 1, {"order_id": "E", "total": 30, "currency": "EUR"}),
+    ("e", "Order Refunded", 2, {"order_id": "E", "total": 10, "currency": "EUR"}),
+    ("e", "Order Refunded", 3, {"order_id": "E", "revenue": 10, "currency": "EUR"}),
+)
+"""Visitor, name, day and properties of events that an order's shop sends."""
+
+
+def test_orders_are_worth_what_refunds_as_sent_leave() -> None:
+    events = [
+        event_of_record(record(message(f"uid-{number}", visitor, name, NOON + day * DAYS, properties=sent)))
+        for number, (visitor, name, day, sent) in enumerate(SENT)
+    ]
+    rows = fold_person(goals_of(events), {}, (), 0, PersonRules.of(RuleNumbers(), rates_of({}), ORDERS))
+    sums: dict[str | None, Decimal] = defaultdict(Decimal)
+    for row in rows.conversions:
+        sums[row.order_id] += row.value or 0
+    assert sums == {"A": 0, "B": 0, "C": 15, "D": 30, "E": 10}
+    (cut,) = (row for row in rows.conversions if row.over_refunded)
+    assert (cut.event_id, cut.value, cut.value_sent) == ("uid-5", -35, -50)
+
+
+def event_of_record(sent: Record) -> Event:
+    (row,) = parse([sent])
+    return Event(**{name: row[name] for name in Event._fields if name in row})

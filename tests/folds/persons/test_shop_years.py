@@ -84,22 +84,22 @@ def net_of(shop: Shop) -> Decimal:
 def _net_of_order(shop: Shop, order: Order) -> Decimal:
     placed = order.placed
     earned = shop.worth(placed.amount, placed.currency, placed.day)
-    given_back = sum((shop.worth(each.amount, each.currency, each.day) for each in order.refunds), Decimal(0))
-    if not order.cancelled:
-        return earned - given_back
-    left = placed.amount - sum(each.amount for each in order.refunds)
     if any(each.currency != placed.currency for each in order.refunds):
-        rate = shop.rate(placed.currency, placed.day)
-        left = ((earned - given_back) / rate).quantize(CENT, ROUND_HALF_UP)
-    left = max(min(left, placed.amount), Decimal(0))
-    return earned - given_back - shop.worth(left, placed.currency, placed.day)
+        given_back = sum(shop.worth(each.amount, each.currency, each.day) for each in order.refunds)
+        return Decimal(0) if order.cancelled else max(earned - given_back, Decimal(0))
+    left, net = placed.amount, earned
+    for each in sorted(order.refunds, key=lambda refund: refund.day):  # those of a day have one rate
+        counted = min(left, each.amount)
+        left -= counted
+        net -= shop.worth(counted, placed.currency, each.day)
+    return net - shop.worth(left, placed.currency, placed.day) if order.cancelled else net
 
 
 def events_of(shop: Shop) -> list[Event]:
     found: list[Event] = []
 
     def add(goal: str, order: int, day: int, money: Money | None = None) -> None:
-        uid = f"e{len(found)}"
+        uid = f"e{len(found):03}"
         value = money and money.amount.quantize(CENT)
         found.append(
             Event(uid, "track", "goal", f"v{order}", NEW_YEAR + day * DAY, goal=goal, order_id=str(order),

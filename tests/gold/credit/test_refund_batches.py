@@ -22,7 +22,7 @@ pytestmark = pytest.mark.long
 HOUR = timedelta(hours=1)
 CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 OF_REFUNDS = (BOT_REFUNDS.name, CONVERSIONS.name, ATTRIBUTION.name)
-ROW = ("event_id", "person_id", "value", "reporting_value", "over_refunded", "is_counted")
+ROW = ("event_id", "person_id", "value", "reporting_value", "over_refunded", "is_counted", "value_sent")
 
 
 def send(uid: str, visitor: str, kind: str, hour: float, agent: str = "Firefox", **properties: Any) -> Record:
@@ -58,9 +58,12 @@ BATCHES = [
         order("e-eve", "eve", 5, "E", "70"),
         refund("e-eve-back", "eve", 6, "E", "50"),
         refund("e-dan", "dan", 7, "E"),
+        order("f", "flo", 1, "F", "50"),
+        refund("f-total", "flo", 6, "F", "50"),
     ],
     [
         refund("a-first", "ann", 1.5, "A", "60"),  # earlier than the refunds of the first batch
+        refund("f-part", "gus", 5, "F", "15"),
         order("b", "ben", 8, "B", "40"),
         order("c", "cat", 9, "C", "8"),
         order("d", "dan", 9, "D", "20"),
@@ -92,17 +95,20 @@ def test_refunds_follow_later_orders_bots_and_rates_across_batches(
         rows = read_rows(settings, "gold.conversions", ROW)
         seen.append({row["event_id"]: tuple(row.values())[1:] for row in rows})
     first, second, third, fourth = seen
-    assert first["a-bot"] == ("ann", -30, -15, False, False)
+    assert first["a-bot"] == ("ann", -30, -15, False, False, -30)
     assert first["a-all"][1] == -70
+    assert first["f-total"] == ("flo", -50, -25, False, False, -50)
     assert {"b-bot", "d-bot"}.isdisjoint(first), "a bot has no order, and cancels none that is not known"
     assert [second[uid][1] for uid in ("a-first", "a-bot", "a-all", "b-bot", "d", "d-bot-off")] == [
         -60, -30, -10, -40, 20, -20,
     ]  # fmt: skip
-    assert second["c-eve"][3], "10 of 8 are too many"
+    assert second["c-eve"] == ("eve", -8, -4, True, False, -10)
+    assert second["f-total"] == ("flo", -35, Decimal("-17.5"), True, False, -50)
     assert third["c-eve"][0] == "cat"
     assert {"e-eve", "e-eve-back"}.isdisjoint(third)
-    assert third["e-dan"] == ("dan", None, None, False, False)
+    assert third["e-dan"] == ("dan", None, None, False, False, None)
     assert third["a-pounds"][3]
+    assert fourth["a-bot"] == ("ann", -25, -20, True, False, -30), "the pounds are compared in euros"
     assert fourth["e-eve-back"][:2] == ("dan", -50)
     assert [fourth[uid][1] for uid in ("e-dan", "e")] == [-150, 0]
     of_bots = {row["event_id"] for row in read_rows(settings, "gold.bot_refunds", ("event_id",))}
@@ -112,7 +118,7 @@ def test_refunds_follow_later_orders_bots_and_rates_across_batches(
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
     traffic = read_rows(settings, "gold.traffic", ("window_kind", "channel", "conversions", "value"))
     days = [row for row in traffic if row["window_kind"] == "1 day" and row["channel"] is None]
-    assert sum(row["conversions"] for row in days) == 5
+    assert sum(row["conversions"] for row in days) == 6
     worth = [row[2] or Decimal(0) for row in fourth.values()]
     assert sum(row["value"] for row in days) == sum(worth)
 

@@ -119,7 +119,13 @@ def test_window_panes_match_hand_written_case(name: str) -> None:
     oracle, folded = ArrivalOracle(lines), Folded(lines)
     for step in case["batches"]:
         arrived = [
-            Arrived(each["who"], each["minute"] * MINUTE, "Direct", each.get("events", 1), Decimal(0))
+            Arrived(
+                each["who"],
+                each["minute"] * MINUTE,
+                each.get("channel", "Direct"),
+                each.get("events", 1),
+                Decimal(0),
+            )
             for each in step.get("events", ())
         ]
         batch = Batch(arrived, frozenset(step.get("bots", ())), step["watermark"] * MINUTE)
@@ -129,3 +135,5 @@ def test_window_panes_match_hand_written_case(name: str) -> None:
             row = published.get(("window", 0, None))
             shown = None if row is None else {key: getattr(row, key) for key in step["shows"]}
             assert shown == step["shows"]
+            channels = {key[2]: row.events for key, row in published.items() if key[1] == 0 and key[2]}
+            assert channels == step.get("channels", channels)

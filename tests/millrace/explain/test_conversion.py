@@ -78,12 +78,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     order = conversion("c0ffee", "Order Completed", "A-1", 0, "10.0000")
     refund = conversion("c0ca", "Order Refunded", "A-1", 3, "-10.0000")
     again = conversion("beef", "Order Refunded", "A-2", 3, "-10.0000")
-    again |= {"refund_id": "R-2", "over_refunded": True}
+    again |= {"refund_id": "R-2", "over_refunded": True, "value_sent": Decimal("-30.0000")}
+    nothing = conversion("f00d", "Order Refunded", "A-2", 4, "0.0000")
+    nothing |= {"refund_id": "R-3", "over_refunded": True, "value_sent": Decimal("-5.0000")}
+    rest = conversion("fade", "Order Refunded", "A-2", 5, "0.0000")
+    rest |= {"refund_id": "R-4", "over_refunded": True, "value_sent": None}
+    about = conversion("abba", "Order Refunded", "A-3", 5, "-3.3333")
+    about |= {"reporting_value": Decimal("-1.6668"), "over_refunded": False}
     step = {"conversion_id": "c0ffee", "converted_at": NOON, "at": NOON}
     build_warehouse(
         tmp_path,
         {
-            "gold.conversions": [order, refund, again],
+            "gold.conversions": [order, refund, again, nothing, rest, about],
             "gold.attribution": attribution("c0ffee", 1) + attribution("c0ca", -1),
             "gold.touches": [
                 {"touch_id": name, "visitor_id": "ann", "touched_at": NOON - days * DAY, "kind": kind}
@@ -144,16 +150,28 @@ def test_explanation_has_path_and_credit_of_each_model() -> None:
 def test_refund_is_explained_by_touches_of_its_order() -> None:
     reported = run("event-c0ca")
     assert "It takes back from the touches of its order, Order Completed of 2026-03-01 12:00:00," in reported
-    assert "more has been refunded than the order was worth" not in reported
+    assert "left of the order" not in reported
     assert "2^-(7 d / 7 d) = 0.5, of 1.75" in reported  # as of the order's time
     assert "0.4 × -10.0000 = -4.0000" in reported
 
 
 @pytest.mark.usefixtures("home")
-def test_refund_above_order_value_is_flagged() -> None:
-    reported = run("beef")
-    assert "Order Refunded, order A-2, refund R-2" in reported
-    assert "more has been refunded than the order was worth" in reported
+@pytest.mark.parametrize(
+    ("refund", "limit"),
+    [
+        ("beef", "-30.0000 USD was sent, more than was left of the order: it counts for what was left."),
+        ("f00d", "-5.0000 USD was sent, but earlier refunds left nothing of the order: it counts for"),
+        ("fade", "Earlier refunds left nothing of the order for it."),
+    ],
+)
+def test_cut_refund_is_explained_with_what_was_sent(refund: str, limit: str) -> None:
+    assert limit in run(refund)
+
+
+@pytest.mark.usefixtures("home")
+def test_refund_is_named_with_its_order_and_rounded_value_is_about() -> None:
+    assert "Order Refunded, order A-2, refund R-2" in run("beef")
+    assert "Worth -3.3333 USD × 0.5, the rate since 2026-02-28 12:00:00 ≈ -1.6668 EUR." in run("abba")
 
 
 @pytest.mark.usefixtures("home")
