@@ -5,13 +5,14 @@ new events, a click matches every impression before it, and bot windows slide by
 stored, and the sample has no exchange rates. So they are a baseline with less work.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from folds.visitors.bots import load_bot_rules
+from folds.visitors.bots import BotRules, load_bot_rules
 from lakehouse.settings import load_settings
 
 _PAGE = "struct<url: string, referrer: string>"
@@ -129,10 +130,17 @@ def write_identities(spark: SparkSession, home: Path) -> None:
 
 def write_named_bots(spark: SparkSession, home: Path) -> None:
     """Write visitors with a user agent on the bot list."""
-    pattern = load_bot_rules(load_settings().conf).pattern
-    named = stream(spark, home, "guide/events").where(F.col("user_agent").rlike(pattern))
+    pattern = _agent_pattern(load_bot_rules(load_settings().conf))
+    named = stream(spark, home, "guide/events").where(F.lower("user_agent").rlike(pattern))
     since = named.groupBy("visitor_id").agg(F.min("event_time").alias("since"))
     write(since, home, "named_bots", "complete")
+
+
+def _agent_pattern(rules: BotRules) -> str:
+    """One regular expression of all patterns and names, for user agents in lower case."""
+    patterns = [f"(?:{pattern})" for pattern in rules.agents.patterns]
+    names = [re.escape(name.strip("^$")) for name in rules.agents.names]
+    return "|".join([*patterns, rf"(?<![a-z0-9])(?:{'|'.join(names)})"])
 
 
 def write_quick_bots(spark: SparkSession, home: Path) -> None:

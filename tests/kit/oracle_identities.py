@@ -11,7 +11,9 @@ from kit.oracle_wire import MINUTE, Fields, parse_object, parse_time, text
 from kit.records import Stored
 
 RATES_TOPIC = "exchange_rates"
-_BOTS = Path(__file__).resolve().parents[2] / "conf" / "bots.yml"
+_CONF = Path(__file__).resolve().parents[2] / "conf"
+_BOTS = yaml.safe_load((_CONF / "bots.yml").read_text())
+_NAMES = sorted(yaml.safe_load((_CONF / "crawlers.yml").read_text())["names"])
 _SMALLEST = Decimal("0.0000000001")
 
 
@@ -38,7 +40,7 @@ def identities_of(events: list[Fields]) -> list[Fields]:
 
 def bots_of(events: list[Fields]) -> list[Fields]:
     """silver.bots."""
-    listed = _listed({event["user_agent"] or "" for event in events})
+    listed = {agent: listed_as(agent) for agent in {event["user_agent"] for event in events} if agent}
     theirs = defaultdict(list)
     for event in events:
         theirs[event["visitor_id"]].append(event)
@@ -47,25 +49,49 @@ def bots_of(events: list[Fields]) -> list[Fields]:
         reasons = []
         for event in mine:
             at = event["event_time"]
-            if (event["user_agent"] or "") in listed:
-                reasons.append((at, 0, "user_agent"))
+            if matched := listed.get(event["user_agent"]) or _unnamed(event):
+                reasons.append((at, 0, "user_agent", matched))
             if len(mine) > 100:
                 before = sum(at - MINUTE < other["event_time"] <= at for other in mine)
                 if before > 100:
-                    reasons.append((at, 1, "rate"))
+                    reasons.append((at, 1, "rate", ""))
         if reasons:
-            since, _, reason = min(reasons)
-            found.append({"visitor_id": visitor, "reason": reason, "since": since})
+            since, _, reason, matched = min(reasons)
+            row = {"visitor_id": visitor, "reason": reason, "since": since, "matched": matched or None}
+            found.append(row)
     return found
 
 
-def _listed(agents: set[str]) -> set[str]:
-    """The user agents that match the bot list."""
-    names = [
-        re.compile(each, re.IGNORECASE | re.ASCII)
-        for each in yaml.safe_load(_BOTS.read_text())["user_agents"]
-    ]
-    return {agent for agent in agents if any(name.search(agent) for name in names)}
+def listed_as(agent: str) -> str | None:
+    """What a user agent matches: the first pattern, else the first name; None for a person's."""
+    agent = agent[:1000].lower()
+    for part in _BOTS["not_read"]:
+        agent = re.sub(part, " ", agent, flags=re.IGNORECASE | re.ASCII)
+    for pattern in _BOTS["user_agents"]:
+        if re.search(pattern, agent, re.IGNORECASE | re.ASCII):
+            return str(pattern)
+    named = (name for name in _NAMES if _is_named(agent, name))
+    return next((name for name in named if name.strip("^$ ") not in _BOTS["ignored_names"]), None)
+
+
+def _is_named(agent: str, name: str) -> bool:
+    bare = name.strip("^$")
+    is_short = bare.isalpha() and len(bare) <= 5
+    at = agent.find(bare)
+    while at >= 0:
+        before, after = agent[at - 1 : at], agent[at + len(bare) :]
+        is_word = not re.fullmatch("[a-z0-9]", before) and not (is_short and after[:1].isalpha())
+        is_placed = (name[0] != "^" or at == 0) and (name[-1] != "$" or not after)
+        if is_word and is_placed:
+            return True
+        at = agent.find(bare, at + 1)
+    return False
+
+
+def _unnamed(event: Fields) -> str | None:
+    """An event of an access log without a user agent."""
+    is_log = event.get("library") in _BOTS["without_user_agent"]
+    return "no user agent" if is_log and event["user_agent"] in (None, "-") else None
 
 
 def rate_of(stored: Stored) -> Fields | str:

@@ -127,6 +127,7 @@ def read_fields(body: Fields) -> Fields:
         "url": url,
         "referrer": referrer,
         "user_agent": some(context.get("userAgent")),
+        "library": some(part(context, "library").get("name")),
         **{f"campaign_{field}": value for field, value in sent.items()},
         "has_context_campaign": any(
             written(text(campaign.get(name))) for name in ("source", "medium", "name", "id")

@@ -18,6 +18,7 @@ CHANNELS = RULES.channels
 TIMES = ("event_time", "arrival_time", "device_time")
 FIELDS = (
     *("event_id", "type", "name", "role", "visitor_id", "user_id", "url", "referrer", "user_agent"),
+    "library",
     *("campaign_source", "campaign_medium", "campaign_name", "campaign_term", "campaign_content"),
     *("campaign_id", "has_context_campaign", "click_id", "click_id_kind", "promotion_id", "query"),
     *("product_id", "goal", "search_id", "shown_products"),

@@ -59,7 +59,8 @@ _REFERRERS = st.sampled_from(
 )
 _BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:147.0) Gecko/20100101 Firefox/147.0"
 _CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
-_AGENTS = st.sampled_from([*[_BROWSER, None] * 20, _CRAWLER])
+_AGENTS = st.sampled_from([*[_BROWSER, None] * 20, _CRAWLER, "-"])
+_LIBRARIES = st.sampled_from([*["analytics.js"] * 20, "millrace-access-log"])
 _SEARCH_IDS = st.sampled_from([None, None, "1", 1, "2"])
 _BOOT, _SHOE = {"product_id": "boot", "position": 9}, {"product_id": "shoe"}
 _PRODUCTS = st.sampled_from([None, [], "boot", [_BOOT], [_SHOE, {}, _BOOT, _SHOE]])
@@ -92,7 +93,7 @@ def visits(draw: st.DrawFn) -> list[tuple[dict[str, Any], int]]:
             body["context"] = {"page": page, "campaign": {"source": "facebook", "medium": "CPC"}}
         else:
             body["context"] = {"page": page}
-        body["context"]["userAgent"] = draw(_AGENTS)
+        body["context"] |= {"userAgent": draw(_AGENTS), "library": {"name": draw(_LIBRARIES)}}
         copies = draw(st.sampled_from([1, 1, 1, 2, 3]))
         sent += [(body, draw(st.integers(0, COMMITS - 1))) for _ in range(copies)]
     return sent

@@ -56,7 +56,7 @@ _ORIGINS: tuple[Fields, ...] = (
     ),
 )
 _NOTHING: Fields = dict.fromkeys(
-    ("name", "user_id", "user_agent", "url", "referrer", "campaign_source", "campaign_medium",
+    ("name", "user_id", "user_agent", "library", "url", "referrer", "campaign_source", "campaign_medium",
      "campaign_name",
      "campaign_term", "campaign_content", "campaign_id", "click_id", "click_id_kind",
      "promotion_id", "query", "product_id", "goal", "order_id", "refund_id", "value", "currency")

@@ -44,6 +44,13 @@ class Context(msgspec.Struct, rename="camel", gc=False):
     page: Raw = NOTHING
     campaign: Raw = NOTHING
     user_agent: Raw = NOTHING
+    library: Raw = NOTHING
+
+
+class Library(msgspec.Struct, gc=False):
+    """The field of `context.library` that is read, as sent."""
+
+    name: Raw = NOTHING
 
 
 class Page(msgspec.Struct, gc=False):
@@ -65,6 +72,7 @@ class Campaign(msgspec.Struct, gc=False):
 
 
 decode_context = msgspec.json.Decoder(Context).decode
+decode_library = msgspec.json.Decoder(Library).decode
 decode_page = msgspec.json.Decoder(Page).decode
 decode_campaign = msgspec.json.Decoder(Campaign).decode
 decode_members = msgspec.json.Decoder(dict[str, Raw]).decode

@@ -39,6 +39,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     url: str | None
     referrer: str | None
     user_agent: str | None
+    library: str | None
     campaign_source: str | None
     campaign_medium: str | None
     campaign_name: str | None

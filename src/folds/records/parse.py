@@ -12,10 +12,12 @@ from folds.records.json_text import NOTHING, object_text, text, text_or_none
 from folds.records.message import (
     Campaign,
     Context,
+    Library,
     Message,
     Page,
     decode_campaign,
     decode_context,
+    decode_library,
     decode_members,
     decode_message,
     decode_page,
@@ -33,7 +35,7 @@ from folds.records.roles import OTHER, FileRule, RoleRules, TrackRule
 TYPES = frozenset({"page", "screen", "track", "identify", "group", "alias"})
 MAX_ID = 256  # code points
 
-_CONTEXT, _PAGE, _CAMPAIGN = Context(), Page(), Campaign()
+_CONTEXT, _PAGE, _CAMPAIGN, _LIBRARY = Context(), Page(), Campaign(), Library()
 _NO_MEMBERS: dict[str, Raw] = {}
 _PLAIN = TrackRule(OTHER)
 _NONE_TAKEN: dict[str, str | None] = {}
@@ -118,6 +120,7 @@ def _fill_in(
         url,
         referrer,
         text_or_none(context.user_agent),
+        text_or_none(decode_part(context.library, decode_library, _LIBRARY).name),
         *campaign,
         is_named(sent),
         address.click_id,

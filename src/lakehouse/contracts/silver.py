@@ -37,6 +37,7 @@ EVENTS = Table(
         Column("url", "string", "page address"),
         Column("referrer", "string", "address of the page before"),
         Column("user_agent", "string", "browser or program"),
+        Column("library", "string", "client library that sent it: context.library.name"),
         *(
             Column(f"campaign_{part}", "string", f"campaign's {part}, else utm_{utm} of the URL")
             for part, utm in _UTM.items()
@@ -176,6 +177,7 @@ BOTS = Table(
         Column("visitor_id", "string", "who is no person"),
         Column("reason", "string", "user_agent: it says so; rate: it is too quick"),
         Column("since", "timestamp", "time of the event that it is known by"),
+        Column("matched", "string", "pattern or name of conf/ that the user agent of that event matches"),
         _RULES_VERSION,
         _KNOWN_BY,
     ),

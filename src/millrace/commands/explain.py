@@ -1,4 +1,4 @@
-"""`millrace explain`: explains channels and conversions in the tables."""
+"""`millrace explain`: explains channels, conversions and bots."""
 
 import json
 import sys
@@ -20,9 +20,10 @@ _NO_PAGES = ("about:", "blob:", "data:", "file:")  # referrers that browsers sen
 
 def register(app: typer.Typer) -> None:
     """Add the group: a command for each kind of thing."""
-    explain = typer.Typer(help="Explain a conversion or a channel.", no_args_is_help=True)
+    explain = typer.Typer(help="Explain a conversion, a channel or a bot.", no_args_is_help=True)
     explain.command()(channel)
     explain.command()(conversion)
+    explain.command()(user_agent)
     app.add_typer(explain, name="explain")
 
 
@@ -72,6 +73,23 @@ def conversion(
     else:
         width = None if sys.stdout.isatty() else _WIDE
         Console(highlight=False, markup=False, width=width).print(render(story, settings.reporting_currency))
+
+
+def user_agent(
+    text: Annotated[str, typer.Argument(help="User agent, as sent; empty for none.", metavar="TEXT")],
+    library: Annotated[str, typer.Option(help="context.library.name of the event.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Explain whether a user agent is a bot's, and by which line of conf/bots.yml or conf/crawlers.yml."""
+    from millrace.explain.user_agent import explain_user_agent
+
+    reason = explain_user_agent(load_settings().conf, text, library or None)
+    if as_json:
+        typer.echo(json.dumps(reason.as_dict(), ensure_ascii=False))
+    elif reason.is_bot:
+        typer.echo(f"bot\n  by conf/{reason.file}, line {reason.line}: {reason.matched}")
+    else:
+        typer.echo("no bot\n  nothing in conf/bots.yml and conf/crawlers.yml matches it")
 
 
 def _print(reason: "Reason") -> None:

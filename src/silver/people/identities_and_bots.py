@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from folds.visitors.bots import Bot, BotRules, find_bot
+from folds.visitors.bots import Bot, BotRules, Sender, find_bot
 from folds.visitors.identities import Identity, identify_visitor
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.silver import BOTS, EVENTS, IDENTITIES
@@ -21,7 +21,7 @@ from lakehouse.rows.semi_join import semi_join
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import to_micros
 
-COLUMNS = ("user_id", "user_agent", "event_time", "event_id")
+COLUMNS = ("user_id", "user_agent", "library", "event_time", "event_id")
 """Columns of silver.events that both tables are computed from, with visitor_id as the key."""
 
 DIMENSIONS = (IDENTITIES, BOTS)
@@ -120,7 +120,7 @@ def _known(groups: GroupedRows, table: Table, make: Any) -> dict[str, Any]:
 def _find_identities(groups: GroupedRows, _: BotRules) -> list[Identity]:
     known, found = _known(groups, IDENTITIES, Identity), []
     for visitor, events in groups.rows("event", tuple).items():
-        logins = [(at, event_id, user) for user, _, at, event_id in events if user is not None]
+        logins = [(at, event_id, user) for user, _, _, at, event_id in events if user is not None]
         if logins and (identity := identify_visitor(visitor, logins, known.get(visitor))):
             found.append(identity)
     return found
@@ -129,9 +129,9 @@ def _find_identities(groups: GroupedRows, _: BotRules) -> list[Identity]:
 def _find_bots(groups: GroupedRows, rules: BotRules) -> list[Bot]:
     known, near, found = _known(groups, BOTS, Bot), groups.rows("time", _time), []
     for visitor, events in groups.rows("event", tuple).items():
-        agents = [(agent, at) for _, agent, at, _ in events]
-        times = near.get(visitor) or [at for _, at in agents]
-        if bot := find_bot(visitor, agents, times, known.get(visitor), rules):
+        senders = [Sender(agent, library, at) for _, agent, library, at, _ in events]
+        times = near.get(visitor) or [sender.at for sender in senders]
+        if bot := find_bot(visitor, senders, times, known.get(visitor), rules):
             found.append(bot)
     return found
 

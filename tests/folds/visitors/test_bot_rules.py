@@ -1,10 +1,14 @@
 """Bots: by user agent, or by more than 100 events in any 60 s."""
 
 from datetime import datetime, timedelta
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from folds.visitors.bots import Bot, find_bot, load_bot_rules, too_quick_since
+from folds.visitors.bots import Bot, Sender, find_bot, load_bot_rules, too_quick_since
+from folds.visitors.user_agents import NO_USER_AGENT
 from kit.records import NOON
 from lakehouse.settings import load_settings
 from lakehouse.timestamps import to_micros
@@ -12,43 +16,6 @@ from lakehouse.timestamps import to_micros
 RULES = load_bot_rules(load_settings().conf)
 SECOND, TICK = timedelta(seconds=1), timedelta(microseconds=1)
 HALF_SECOND_STEPS = [NOON + 0.5 * SECOND * number for number in range(100)]
-
-BOTS = [
-    "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
-    "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",
-    "Mozilla/5.0 (compatible; AhrefsBot/7.0; +http://ahrefs.com/robot/)",
-    "Mozilla/5.0 (compatible; Yahoo! Slurp; http://help.yahoo.com/help/us/ysearch/slurp)",
-    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko); compatible; GPTBot/1.2; +https://openai.com/gptbot",
-    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 HeadlessChrome/120.0.0.0 Safari/537.36",
-    "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)",
-    "msnbot-media/1.1 (+http://search.msn.com/msnbot.htm)",
-    "Mozilla/5.0 (compatible; archive.org_bot +http://www.archive.org/details/archive.org_bot)",
-    "Tiny Tiny RSS/1.11 (http://tt-rss.org/)",
-    "python-requests/2.32.3",
-    "CURL/8.5.0",
-    "Wget/1.14 (linux-gnu)",
-]
-NOT_BOTS = [
-    "",
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/144.0.0.0 Safari/537.36",
-    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 Version/18.3 Safari/605",
-    "Mozilla/5.0 (Linux; Android 9; CUBOT_X19) AppleWebKit/537.36 Chrome/74.0.3729.136 Mobile Safari/537.36",
-    "Mozilla/5.0 (Linux; Android 12; CUBOT) AppleWebKit/537.36 Chrome/99.0 Mobile Safari/537.36",
-    "Opera/9.80 (X11; Linux x86_64) Presto/2.12.388 Version/12.16",
-    "Mozilla/5.0 (X11; Linux x86_64; rv:24.0) Gecko/20100101 Thunderbird/24.2.0",
-    "AlderFern/4.2 (iOS 18.3; iPhone16,2)",
-    "Dalvik/2.1.0 (Linux; U; Android 14; Pixel 8) okhttp/4.12.0",
-]
-
-
-@pytest.mark.parametrize("agent", BOTS)
-def test_declared_bot_user_agent_is_bot(agent: str) -> None:
-    assert RULES.is_bot(agent)
-
-
-@pytest.mark.parametrize("agent", NOT_BOTS)
-def test_browser_or_app_user_agent_is_not_bot(agent: str) -> None:
-    assert not RULES.is_bot(agent)
 
 
 @pytest.mark.parametrize(
@@ -80,17 +47,44 @@ def test_visitor_is_rate_bot_from_101st_event_within_60_seconds(
 
 
 @pytest.mark.parametrize(
-    ("known", "agents", "reason"),
+    ("known", "senders", "found"),
     [
-        (Bot("v", "rate", 5), [("curl/8", 5)], "user_agent"),
-        (Bot("v", "rate", 5), [("curl/8", 6)], "rate"),
-        (Bot("v", "user_agent", 5), [("curl/8", 4)], "user_agent"),
-        (None, [("Opera/9.80", 4), (None, 3)], None),
+        (Bot("v", "rate", 5), [("curl/8", None, 5)], Bot("v", "user_agent", 5, "^(?:lib)?curl")),
+        (Bot("v", "rate", 5), [("curl/8", None, 6)], Bot("v", "rate", 5)),
+        (
+            Bot("v", "user_agent", 5, "spider"),
+            [("curl/8", None, 4)],
+            Bot("v", "user_agent", 4, "^(?:lib)?curl"),
+        ),
+        (None, [("Opera/9.80", None, 4), (None, None, 3)], None),
+        (None, [(None, "millrace-access-log", 3)], Bot("v", "user_agent", 3, NO_USER_AGENT)),
     ],
-    ids=["user agent wins at the same time", "earlier rate wins", "earlier user agent wins", "no evidence"],
+    ids=[
+        "user agent wins at the same time",
+        "earlier rate wins",
+        "earlier user agent wins",
+        "no evidence",
+        "an access log's event without a user agent",
+    ],
 )
 def test_earliest_bot_evidence_decides_reason(
-    known: Bot | None, agents: list[tuple[str | None, int]], reason: str | None
+    known: Bot | None, senders: list[tuple[str | None, str | None, int]], found: Bot | None
 ) -> None:
-    found = find_bot("v", agents, [], known, RULES)
-    assert (found and found.reason) == reason
+    assert find_bot("v", [Sender(*each) for each in senders], [], known, RULES) == found
+
+
+_SENDERS = st.builds(
+    Sender,
+    st.sampled_from([None, "-", "curl/8", "Googlebot/2.1", "Opera/9.80", "Scrapy"]),
+    st.sampled_from([None, "millrace-access-log", "analytics.js"]),
+    st.integers(0, 3),
+)
+
+
+@given(st.lists(_SENDERS, max_size=6), st.integers(0, 6), st.randoms(use_true_random=False))
+def test_bot_depends_neither_on_order_nor_on_batches(senders: list[Sender], cut: int, random: Random) -> None:
+    whole = find_bot("v", senders, [], None, RULES)
+    mixed = senders + senders[:2]  # with copies
+    random.shuffle(mixed)
+    first = find_bot("v", mixed[:cut], [], None, RULES)
+    assert find_bot("v", mixed[cut:], [], first, RULES) == whole
