@@ -35,7 +35,7 @@ ALLOWED = {
     ("silver/repair.py", "_write_visits"): _EXTENTS,
     ("silver/visits/visit_history.py", "affected_rows"): _HOURS,
     ("gold/credit/affected_conversions.py", "_of_orders"): _HOURS,
-    ("gold/credit/area.py", "_sessions_near"): _HOURS,
+    ("gold/credit/area.py", "_near"): _HOURS,
     ("gold/credit/dimensions.py", "_tables_with"): "a row per table of silver that is a dimension",
     ("gold/daily/summary_schedule.py", "_new_minutes"): "one row: a count, and the days of new minutes",
     ("gold/gate/mlflow_quality.py", "_offsets"): "a row per topic and partition",

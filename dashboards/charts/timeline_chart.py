@@ -9,7 +9,7 @@ from charts.axes import title
 from charts.palette import Palette
 
 HEIGHT = 230
-_ROWS = ["view", "impression", "click", "visit", "page view", "goal"]
+_ROWS = ["view", "impression", "click", "visit", "campaign", "page view", "goal"]
 
 
 def time_line(story: Story, palette: Palette) -> alt.LayerChart:

@@ -51,7 +51,9 @@ class Story:
         anchor: the conversion that got the touches: itself, or for a refund or cancellation, the order.
         trail: rows of gold.trails, in order.
         credits: rows of gold.attribution by model, in order of position.
-        kinds: kind of each touch: `click`, `visit` or `view`.
+        kinds: kind of each touch: `click`, `visit`, `campaign` or `view`.
+        campaigns: UIDs of the events that are touches as campaigns inside a visit.
+        continues: whether the visit of the trail continues the one before it.
         rate: the row of silver.exchange_rates behind the reporting value; None if not needed or not known.
     """
 
@@ -60,6 +62,8 @@ class Story:
     trail: list[Row] = field(default_factory=list)
     credits: dict[str, list[Row]] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    campaigns: frozenset[str] = frozenset()
+    continues: bool = False
     rate: Row | None = None
 
     @property
@@ -95,18 +99,41 @@ def explain(ask: Ask, conversion_id: str, currency: str) -> Story | None:
     rows = Query("gold.attribution", _CREDIT, order=("position",)).only("conversion_id", "=", conversion_id)
     credits_ = ask(rows.within("converted_at", at, _just_after(at))).to_dicts()
     of_model = {model: [row for row in credits_ if row["model"] == model] for model in MODELS}
-    return Story(conversion, anchor, trail, of_model, _kinds(ask, credits_), _rate(ask, conversion, currency))
+    kinds, campaigns = _kinds(ask, credits_)
+    return Story(
+        conversion=conversion,
+        anchor=anchor,
+        trail=trail,
+        credits=of_model,
+        kinds=kinds,
+        campaigns=campaigns,
+        continues=_continues(ask, trail),
+        rate=_rate(ask, conversion, currency),
+    )
 
 
-def _kinds(ask: Ask, credits_: list[Row]) -> dict[str, str]:
-    """The kind of each credited touch. Views have no row in gold.touches."""
+def _kinds(ask: Ask, credits_: list[Row]) -> tuple[dict[str, str], frozenset[str]]:
+    """The kind of each credited touch, and UIDs of campaigns. Views have no row in gold.touches."""
     touched = {row["touch_id"]: row["touched_at"] for row in credits_ if row["touch_id"]}
     if not touched:
-        return {}
-    query = Query("gold.touches", ("touch_id", "kind")).only("touch_id", "in", tuple(touched))
+        return {}, frozenset()
+    query = Query("gold.touches", ("touch_id", "kind", "event_id")).only("touch_id", "in", tuple(touched))
     first, last = min(touched.values()), max(touched.values())
-    known = dict(ask(query.within("touched_at", first, _just_after(last))).iter_rows())
-    return dict.fromkeys(touched, "view") | known
+    known = list(ask(query.within("touched_at", first, _just_after(last))).iter_rows())
+    kinds = {touch: kind for touch, kind, _ in known}
+    return dict.fromkeys(touched, "view") | kinds, frozenset(
+        uid for _, kind, uid in known if kind == "campaign"
+    )
+
+
+def _continues(ask: Ask, trail: list[Row]) -> bool:
+    """Whether the visit of a trail continues the one before it."""
+    visit = next((step for step in trail if step["kind"] == "visit"), None)
+    if visit is None:
+        return False
+    query = Query("silver.sessions", ("continues",)).only("first_event_id", "=", visit["event_id"])
+    found = _first(ask(query.within("started_at", visit["at"], _just_after(visit["at"]))).to_dicts())
+    return found is not None and found["continues"] is not None
 
 
 def _anchor(ask: Ask, conversion: Row, trail: list[Row]) -> Row:

@@ -16,7 +16,7 @@ from folds.rule_numbers import load_rule_numbers
 from lakehouse.bundle_file import conf_folder
 from millrace.explain.credit import explain_value_split, work_out
 from millrace.explain.refund import equals, explain_limit
-from millrace.explain.trail_steps import in_words
+from millrace.explain.trail_steps import step_in_words
 
 _KEY = "conversion"
 _TRAIL = 740  # pixels: twenty steps
@@ -174,7 +174,8 @@ def _trail(explained: Story) -> None:
     }
     texts = ("words", "kind", "matched_on", "promotion_id", "url", "referrer", "event_id")
     schema = {"step": pl.Int64, "at": pl.Datetime("us", "UTC"), **dict.fromkeys(texts, pl.String)}
-    rows = [{**step, "words": in_words(step["kind"], step["matched_on"])} for step in explained.trail]
+    given = explained.campaigns, explained.continues
+    rows = [{**step, "words": step_in_words(step, *given)} for step in explained.trail]
     frame = pl.DataFrame(rows, schema).with_columns(*_short_addresses())
     heading = "Trail: how it came about, as far as it is known"
     place_table(frame, columns, "trail", heading=heading, height=layout.fitting(frame, _TRAIL))

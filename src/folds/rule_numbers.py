@@ -21,6 +21,8 @@ class RuleNumbers(BaseModel):
 
     Args:
         session_gap: an event this long or longer after the previous one starts a new session.
+        continuation_span: a session that comes back from an excluded page, or from the site itself, continues
+            the one before it if that ended this long or less before.
         impression_span: a click this long or longer after an impression does not belong to it.
         click_pause: a click counts if it comes this long or longer after the last counted one.
         search_span: a result click or a list of results this long or longer after a search does not belong to
@@ -34,11 +36,13 @@ class RuleNumbers(BaseModel):
         on_site_promotions: `credit` makes a click on a promotion of the site itself a touch.
         view_span: an impression this long or longer before a visit does not lead to it by view-through.
         view_through: whether an impression that led to a visit by view-through is a touch.
+        campaign_in_session: `touch` makes an event a touch that comes by another campaign in mid-session.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     session_gap: _Span = timedelta(minutes=30)
+    continuation_span: _Span = timedelta(hours=24)
     impression_span: _Span = timedelta(minutes=30)
     click_pause: _Span = timedelta(seconds=10)
     search_span: _Span = timedelta(minutes=10)
@@ -50,6 +54,7 @@ class RuleNumbers(BaseModel):
     on_site_promotions: Literal["none", "credit"] = "none"
     view_span: _Span = timedelta(hours=24)
     view_through: bool = False
+    campaign_in_session: Literal["touch", "ignore"] = "touch"
 
     @model_validator(mode="after")
     def _fits_into_a_session(self) -> "RuleNumbers":

@@ -128,7 +128,7 @@ class _Round:
         visitor_rules = self.rules.of_visitors()
         person_rules = self.rules.of_persons(self.run.settings.reporting_currency)
         moments = new_moments(self.lake, self.batch, self.dimensions, self.rules.orders)
-        area = load_area(self.lake, moments, self.dimensions, self.rules.numbers.view_span)
+        area = load_area(self.lake, moments, self.dimensions, self.rules.numbers)
         at, look_back = F.unix_micros(f"{TOUCHES.short_name}.touched_at"), person_rules.look_back
         folded = visit_changes(self.lake, area, self.dimensions, visitor_rules)
         led = hours_between(at, at + look_back)

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.records.parse_rules import ParseRules
-from folds.rule_numbers import load_rule_numbers
+from folds.rule_numbers import RuleNumbers, load_rule_numbers
 from folds.visitors.events import Event
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
@@ -105,7 +105,7 @@ class Refine:
         """Apply on-time events and the watermark to open sessions, impressions and searches."""
         lake, filled = self._run.lake, {table.name: self._filled[table.name] for table in FOLDED}
         events = stamped_after(events_of(on_time), min(filled.values()))
-        history = open_rows(lake, events, watermark)
+        history = open_rows(lake, events, batch.watermark, watermark, self._numbers().continuation_span)
         folded = fold_visits(events, history, self._visitor_rules(), watermark, filled)
         changes, extents, _ = checkpoint_changes(folded, FOLDED)
         run_concurrently(
@@ -126,7 +126,10 @@ class Refine:
         write_changes(self._run.lake, EXCHANGE_RATES, changes, batch.upto)
 
     def _visitor_rules(self) -> VisitorRules:
-        return VisitorRules.of(load_rule_numbers(self._run.settings.conf))
+        return VisitorRules.of(self._numbers())
+
+    def _numbers(self) -> RuleNumbers:
+        return load_rule_numbers(self._run.settings.conf)
 
     def _unwritten(self, name: str, rows: DataFrame) -> DataFrame:
         return stamped_after(rows, self._filled[name])

@@ -16,6 +16,7 @@ from kit.oracle_promotions import DEFAULTS, Choices
 from kit.oracle_watermark import Promised, Step, watermark_after
 from kit.oracle_windows import Windows
 from kit.oracle_wire import (
+    DAY,
     MINUTE,
     TYPES,
     Fields,
@@ -96,22 +97,25 @@ class Oracle:
         """silver.sessions."""
         by_visitor = defaultdict(list)
         for event in self.events:
-            if event["type"] in ("page", "screen", "track"):
+            if event["type"] in ("page", "screen", "track") and not event["is_server_event"]:
                 by_visitor[event["visitor_id"]].append(event)
         found = []
         for events in by_visitor.values():
             events.sort(key=lambda event: (event["event_time"], event["event_id"]))
+            theirs: list[Fields] = []
             session = [events[0]]
             for event in events[1:]:
                 if event["event_time"] - session[-1]["event_time"] >= GAP:
-                    found.append(self._session(session))
+                    theirs.append(self._session(session, theirs))
                     session = []
                 session.append(event)
-            found.append(self._session(session))
+            theirs.append(self._session(session, theirs))
+            found += theirs
         return found
 
-    def _session(self, events: list[Fields]) -> Fields:
+    def _session(self, events: list[Fields], earlier: list[Fields]) -> Fields:
         first, last = events[0], events[-1]
+        before = earlier[-1] if earlier and _comes_back(first, earlier[-1]) else None
         return {
             "session_id": session_id(first["visitor_id"], first["event_time"]),
             "visitor_id": first["visitor_id"],
@@ -122,7 +126,9 @@ class Oracle:
             "entry_url": first["url"],
             "exit_url": last["url"],
             "entry_referrer": first["referrer"],
-            **{name: first[name] for name in _ENTRY},
+            **{name: (before or first)[name] for name in _ENTRY},
+            "continues": before["session_id"] if before else None,
+            "has_internal_referrer": first["has_internal_referrer"],
             "is_open": self.watermark < last["event_time"] + GAP,
             "due_at": last["event_time"] + GAP if self.watermark < last["event_time"] + GAP else None,
             "first_event_id": first["event_id"],
@@ -178,6 +184,14 @@ class Oracle:
             for rows in (self.searches, self.search_results)
         )
         return Windows(self.gold, *of_people)
+
+
+def _comes_back(first: Fields, before: Fields) -> bool:
+    """Whether a session with this first event continues the one before it."""
+    named = [first[name] for name in ("campaign_source", "campaign_medium", "campaign_name", "campaign_id")]
+    if any(named) or first["click_id"] or not first["has_internal_referrer"]:
+        return False
+    return bool(first["event_time"] - before["ended_at"] <= DAY)
 
 
 def session_id(visitor: str, started_at: int) -> str:

@@ -114,3 +114,10 @@ def channel_of(campaign: dict[str, str | None], url: str | None, referrer: str |
         ("Direct", True),
     ]
     return next(channel for channel, holds in cases if holds)
+
+
+def is_internal(url: str | None, referrer: str | None) -> bool:
+    """Whether a referrer is excluded or of the site itself: it has a host, and brings no channel."""
+    page = (url or "").split("?")[0].split("#")[0]
+    nothing = dict.fromkeys(("source", "medium", "name", "id"))
+    return host_of(referrer) is not None and channel_of(nothing, page, referrer) == "Direct"

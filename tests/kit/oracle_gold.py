@@ -58,6 +58,7 @@ class Gold:
     def touches(self) -> list[Fields]:
         """gold.touches."""
         touches = []
+        campaigns = self._campaigns
         for click in self.counted_clicks:
             own = {
                 "kind": "click",
@@ -69,7 +70,7 @@ class Gold:
             touches.append({**click, **own, **self._standing_of(click)})
         leading = {touch["event_id"] for touch in touches if touch["channel"] != "On-site"}
         for session in self.sessions:
-            if session["first_event_id"] not in leading:
+            if session["first_event_id"] not in leading and session["continues"] is None:
                 own = {
                     "kind": "visit",
                     "touch_id": session["session_id"],
@@ -83,7 +84,36 @@ class Gold:
                     "view": self._view_of(session),
                 }
                 touches.append({**session, **own})
+        for event in campaigns:
+            if event["event_id"] not in leading:
+                own = {
+                    "kind": "campaign",
+                    "touch_id": hashlib.sha256(f"campaign|{event['event_id']}".encode()).hexdigest()[:32],
+                    "touched_at": event["event_time"],
+                    "promotion_id": None,
+                    "impression": None,
+                    "earns_credit": True,
+                    "view": None,
+                }
+                touches.append({**event, **own})
         return sorted(touches, key=lambda touch: (touch["touched_at"], touch["touch_id"]))
+
+    @cached_property
+    def _campaigns(self) -> list[Fields]:
+        """Events after the first of a session, by another campaign or click id than the latest."""
+        if not self.choices.campaign_in_session:
+            return []
+        found = []
+        for session in self.sessions:
+            latest = session
+            mine = [each for each in self._events_of[session["visitor_id"]] if each["type"] in SESSION]
+            there = [each for each in mine if self.session_of(each) is session]
+            for event in sorted(there, key=when)[1:]:
+                others = [event[name] not in (None, latest[name]) for name in (*_OWN_CAMPAIGN, "click_id")]
+                if any(others) and event["role"] != "impression":  # seen is not come
+                    found.append(event)
+                    latest = event
+        return found
 
     def _view_of(self, session: Fields) -> Fields | None:
         visitor = session["visitor_id"]
@@ -95,9 +125,14 @@ class Gold:
     def _standing_of(self, click: Fields) -> Fields:
         """The channel of a counted click, and whether it earns credit."""
         session = self.session_of(click)
+        if session is None:  # of a server
+            return {"channel": _own_channel(click), "earns_credit": False}
         if is_on_site(click, session, self.choices):
-            starts = session["first_event_id"] == click["event_id"]
-            return {"channel": "On-site", "earns_credit": self.choices.on_site_credit and not starts}
+            others = [each["event_id"] for each in self._campaigns]
+            if session["continues"] is None:
+                others.append(session["first_event_id"])
+            earns = self.choices.on_site_credit and click["event_id"] not in others
+            return {"channel": "On-site", "earns_credit": earns}
         return {"channel": _own_channel(click), "earns_credit": True}
 
     def _impression_of(self, click: Fields) -> Fields | None:
@@ -114,7 +149,11 @@ class Gold:
     @cached_property
     def conversions(self) -> list[Fields]:
         """gold.conversions."""
-        return [{**each, "touches": len(self._journey(each))} for each in self._conversions.values()]
+        return [
+            {**each, "touches": len(journey), "channel": _counted_under(each, journey)}
+            for each in self._conversions.values()
+            for journey in [self._journey(each)]
+        ]
 
     @cached_property
     def _conversions(self) -> dict[str, Fields]:
@@ -155,9 +194,9 @@ class Gold:
         }
 
     def _visit(self, event: Fields) -> Fields | None:
-        if event["visitor_id"] not in self._sessions_of:
-            return None  # a bot
         session = self.session_of(event)
+        if session is None:
+            return None
         return {
             "session_id": session["session_id"],
             "event_id": session["first_event_id"],
@@ -243,13 +282,13 @@ class Gold:
         ]
 
     def _visited(self, conversion: Fields) -> list[Fields]:
-        """The events of a conversion's session, in order of time."""
-        start = conversion["visit"]["at"]
-        of = {"event_time": conversion["converted_at"], "visitor_id": conversion["visitor_id"]}
-        end = self.session_of(of)["ended_at"]
+        """The events of a conversion's session, in order of time; none without a session."""
+        if conversion["visit"] is None:
+            return []
         mine = self._events_of[conversion["visitor_id"]]
-        there = [event for event in mine if start <= event["event_time"] <= end and event["type"] in SESSION]
-        return sorted(there, key=when)
+        of = [(event, self.session_of(event)) for event in mine if event["type"] in SESSION]
+        mine_too = conversion["visit"]["session_id"]
+        return sorted((event for event, its in of if its and its["session_id"] == mine_too), key=when)
 
     @cached_property
     def _events_of(self) -> dict[str, list[Fields]]:
@@ -259,12 +298,14 @@ class Gold:
     def _clicks_of(self) -> dict[str, list[Fields]]:
         return _by_visitor(self.counted_clicks)
 
-    def session_of(self, event: Fields) -> Fields:
-        return next(
-            session
-            for session in self._sessions_of[event["visitor_id"]]
-            if session["started_at"] <= event["event_time"] <= session["ended_at"]
-        )
+    def session_of(self, event: Fields) -> Fields | None:
+        """The session of an event; None for a server's, and for a bot's."""
+        if event["is_server_event"]:
+            return None
+        for session in self._sessions_of[event["visitor_id"]]:
+            if session["started_at"] <= event["event_time"] <= session["ended_at"]:
+                return session
+        return None
 
     @cached_property
     def _sessions_of(self) -> dict[str, list[Fields]]:
@@ -279,6 +320,13 @@ def _by_visitor(events: list[Fields]) -> dict[str, list[Fields]]:
     for event in events:
         of[event["visitor_id"]].append(event)
     return of
+
+
+def _counted_under(conversion: Fields, journey: list[Fields]) -> str | None:
+    """The channel of a conversion in windows."""
+    if conversion["visit"]:
+        return conversion["visit"]["channel"]
+    return journey[-1]["channel"] if journey else None
 
 
 def _own_channel(event: Fields) -> str:

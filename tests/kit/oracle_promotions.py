@@ -17,11 +17,13 @@ class Choices:
         own_hosts: further hosts of the site, in addition to the landing host of the session.
         on_site_credit: whether clicks on on-site promotions are touches.
         view_through: whether impressions that led to a visit without a click are touches.
+        campaign_in_session: whether another campaign in the middle of a session is a touch.
     """
 
     own_hosts: tuple[str, ...] = ()
     on_site_credit: bool = False
     view_through: bool = False
+    campaign_in_session: bool = True
 
 
 DEFAULTS = Choices()

@@ -12,10 +12,13 @@ def trail_of(conversion: Fields, anchor: Fields, clicks: list[Fields], visited: 
         clicks: touches and other clicks of the look-back window, in order.
         visited: events of the anchor's session, in order.
     """
-    before, within = _walk(anchor, clicks, visited)
-    steps = [*_sorted(_led(anchor, clicks) + _viewed(anchor, clicks) + before)]
-    steps.append({"kind": "visit", "matched_on": "session", **anchor["visit"]})
-    steps += [step for step in _sorted(within) if step not in steps]
+    steps: list[Fields] = []
+    if anchor["visit"]:
+        clicks = [each for each in clicks if not (each["kind"] == "click" and each["is_server_event"])]
+        before, within = _walk(anchor, clicks, visited)
+        steps += _sorted(_led(anchor, clicks) + _viewed(anchor, clicks) + before)
+        steps.append({"kind": "visit", "matched_on": "session", **anchor["visit"]})
+        steps += [step for step in _sorted(within) if step not in steps]
     if anchor is not conversion:
         steps.append({"kind": "goal", "matched_on": "order", **step_event(anchor, anchor["converted_at"])})
     steps.append({"kind": "goal", "matched_on": None, **step_event(conversion, conversion["converted_at"])})

@@ -39,39 +39,38 @@ class Windows:
                 if fact["channel"]:
                     cells[(*window, fact["channel"])].append(fact)
         rows = [self._window(*window, facts) for window, facts in cells.items()]
-        return [row for row in rows if row["events"] or row["value"]]
+        return [row for row in rows if row["events"] or row["conversions"] or row["value"]]
 
     @cached_property
     def _facts(self) -> list[Fields]:
         counted = {click["event_id"] for click in self.gold.counted_clicks}
-        converting = {each["event_id"]: each for each in self.gold.conversions}
         starting = {session["first_event_id"] for session in self.gold.sessions}
         facts = [
             {
                 "at": event["event_time"],
                 "visitor": event["visitor_id"],
                 "events": 1,
-                "channel": self.gold.session_of(event)["channel"]
-                if event["type"] in ("page", "screen", "track")
-                else None,
+                "channel": self._channel_of(event),
                 "page_views": event["role"] == "page_view",
                 "sessions": event["event_id"] in starting,
                 "impressions": event["role"] == "impression",
                 "clicks": event["event_id"] in counted,
                 "searches": event["role"] == "search",
-                "conversions": converting.get(event["event_id"], {}).get("is_counted", False),
-                "money": converting.get(event["event_id"], {}).get("reporting_value") or _ZERO,
+                "conversions": 0,
+                "money": _ZERO,
             }
             for event in self.gold.events
         ]
-        bots = {event["event_id"] for event in self.gold.of_bots}
         nothing = dict.fromkeys(_SUMS, 0)
         return facts + [
-            {**nothing, "at": each["converted_at"], "visitor": None, "channel": None,
-             "money": each["reporting_value"] or _ZERO}
-            for name, each in converting.items()
-            if name in bots
+            {**nothing, "at": each["converted_at"], "visitor": None, "channel": each["channel"],
+             "conversions": each["is_counted"], "money": each["reporting_value"] or _ZERO}
+            for each in self.gold.conversions
         ]  # fmt: skip
+
+    def _channel_of(self, event: Fields) -> str | None:
+        session = self.gold.session_of(event) if event["type"] in ("page", "screen", "track") else None
+        return session["channel"] if session else None
 
     def _window(self, kind: str, start: int, end: int, channel: str | None, facts: list[Fields]) -> Fields:
         money = sum((fact["money"] for fact in facts), _ZERO)

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from kit.oracle_channels import channel_of, click_id_of, parameter_of
+from kit.oracle_channels import channel_of, click_id_of, is_internal, parameter_of
 from kit.oracle_money import read_money
 from kit.oracle_times import DAY, MINUTE, SECOND, micros, parse_time, times_of
 from kit.records import Stored
@@ -132,6 +132,8 @@ def read_fields(body: Fields) -> Fields:
         "has_context_campaign": any(
             written(text(campaign.get(name))) for name in ("source", "medium", "name", "id")
         ),
+        "is_server_event": not identity(body.get("anonymousId")) and url is None and kind != "screen",
+        "has_internal_referrer": is_internal(url, referrer),
         "properties": _whole(body.get("properties")),
         "click_id": click_id,
         "click_id_kind": click_id_kind,

@@ -135,6 +135,8 @@ def build_event(
         **dict(zip(("type", "role", "goal"), kind, strict=True)),
         **dict.fromkeys(_CAMPAIGN),
         "has_context_campaign": False,
+        "is_server_event": url is None and referrer is None,
+        "has_internal_referrer": referrer == "https://shop.example/",
         **campaign,
         "event_id": uid,
         "event_time": at,
@@ -163,7 +165,7 @@ def story_of(oracle: Oracle) -> PersonStory:
     pages = [
         _tuple(PageView, {**event, "at": event["event_time"]})
         for event in gold.events
-        if event["type"] in ("page", "screen")
+        if event["type"] in ("page", "screen") and not event["is_server_event"]
     ]
     return PersonStory(gold, goals, dict(touches), pages, rates)
 

@@ -23,6 +23,8 @@ _STEPS = st.sampled_from(
         timedelta(minutes=29, seconds=59, microseconds=999_999),
         timedelta(minutes=30),
         timedelta(hours=3),
+        timedelta(hours=24),
+        timedelta(hours=24, microseconds=1),
         timedelta(days=29, hours=23),
     ]
 )
@@ -55,7 +57,10 @@ _URLS = st.sampled_from(
     ]
 )
 _REFERRERS = st.sampled_from(
-    ["https://www.google.com/", "https://t.co/x", "https://shop.example:443/a", "https://blog.example/", None]
+    [
+        *("https://www.google.com/", "https://t.co/x", "https://shop.example:443/a", "https://blog.example/"),
+        *("https://www.paypal.com/checkoutnow", "https://shop.example/cart", None),
+    ]
 )
 _BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:147.0) Gecko/20100101 Firefox/147.0"
 _CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
@@ -94,6 +99,9 @@ def visits(draw: st.DrawFn) -> list[tuple[dict[str, Any], int]]:
         else:
             body["context"] = {"page": page}
         body["context"] |= {"userAgent": draw(_AGENTS), "library": {"name": draw(_LIBRARIES)}}
+        if draw(st.integers(0, 5)) == 0:  # of a server, or of an app without an anonymousId
+            del body["anonymousId"]
+            page["url"], body["userId"] = None, draw(st.sampled_from(["a", "u", "b"]))
         copies = draw(st.sampled_from([1, 1, 1, 2, 3]))
         sent += [(body, draw(st.integers(0, COMMITS - 1))) for _ in range(copies)]
     return sent

@@ -18,7 +18,8 @@ DELAY = 10 * MINUTE
 BATCHES = 3
 _STEPS = (
     0, 0, 1, 9 * SECOND, 10 * SECOND - 1, 10 * SECOND, MINUTE, 5 * MINUTE, 10 * MINUTE - 1, 10 * MINUTE,
-    30 * MINUTE - 1, 30 * MINUTE, 30 * MINUTE + 10 * SECOND, 3 * 60 * MINUTE, DAY - 1, DAY, 400 * DAY,
+    30 * MINUTE - 1, 30 * MINUTE, 30 * MINUTE + 10 * SECOND, 3 * 60 * MINUTE, DAY - 1, DAY, DAY + 1,
+    400 * DAY,
 )  # fmt: skip
 _KINDS: tuple[Fields, ...] = (
     {"type": "page", "role": "page_view"},
@@ -37,6 +38,7 @@ _KINDS: tuple[Fields, ...] = (
     {"type": "track", "role": "goal", "goal": "Order Refunded", "order_id": "1"},
     {"type": "track", "role": "goal", "goal": "Signed Up"},
 )  # fmt: skip
+_BACK: Fields = {"channel": "Direct", "has_internal_referrer": True}
 _ORIGINS: tuple[Fields, ...] = (
     {"channel": "Direct"},
     {"channel": "Direct", "campaign_medium": "odd", "url": "https://shop.example/?utm_medium=odd"},
@@ -50,6 +52,12 @@ _ORIGINS: tuple[Fields, ...] = (
     {"channel": "Email", "url": "https://shop.example/", "campaign_name": "p", "has_context_campaign": True},
     {"channel": "Referral", "url": "https://shop.example/?utm_campaign=p", "campaign_name": "p"},
     {"channel": "Email", "campaign_id": "q", "has_context_campaign": True},
+    *({**_BACK, "url": f"https://shop.example/{page}"} for page in ("thanks", "cart", "account")),
+    {**_BACK, "campaign_term": "boots", "url": "https://shop.example/?utm_term=boots"},
+    {"channel": "Email", "campaign_id": "8", "has_internal_referrer": True},
+    {"channel": "Direct", "click_id": "f", "click_id_kind": "fbclid", "has_internal_referrer": True},
+    {"channel": "Direct", "is_server_event": True},
+    {"channel": "Email", "is_server_event": True, "campaign_medium": "email", "has_context_campaign": True},
     *(
         {"channel": "Email", "campaign_source": "a", "campaign_medium": "b", "campaign_name": name}
         for name in "pr"
@@ -103,7 +111,11 @@ def _build(reported: list[tuple[Any, ...]], ahead: tuple[int, ...]) -> Story:
 STORIES = st.builds(_build, _TELLING, _AHEAD)
 
 
-CHOICES = (Choices(), Choices(("shop.example",), on_site_credit=True), Choices((), on_site_credit=True))
+CHOICES = (
+    Choices(),
+    Choices(("shop.example",), on_site_credit=True),
+    Choices((), on_site_credit=True, campaign_in_session=False),
+)
 
 
 def event(at: int, visitor: str = "a", uid: str = "", **fields: Any) -> Fields:
@@ -112,16 +124,21 @@ def event(at: int, visitor: str = "a", uid: str = "", **fields: Any) -> Fields:
     return {
         **_NOTHING,
         "has_context_campaign": False,
+        "has_internal_referrer": False,
         "event_id": uid or f"e{at}",
         "event_time": at,
         "visitor_id": visitor,
         **said,
+        "is_server_event": said.get("is_server_event", False) and said["type"] != "screen",
     }
 
 
 def rules_of(choices: Choices) -> VisitorRules:
     """The rules of the fold for some choices."""
-    numbers = RuleNumbers(on_site_promotions="credit" if choices.on_site_credit else "none")
+    numbers = RuleNumbers(
+        on_site_promotions="credit" if choices.on_site_credit else "none",
+        campaign_in_session="touch" if choices.campaign_in_session else "ignore",
+    )
     return VisitorRules.of(numbers, ["Order Refunded"], Sites(dict.fromkeys(choices.own_hosts, "own")))
 
 

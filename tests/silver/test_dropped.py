@@ -159,15 +159,13 @@ def test_late_events_are_flagged_and_merged_into_sessions_and_exposures(job_resu
     assert sum(row["late"] for row in refined(job_results.settings)) == len(late)
     events = read_rows(job_results.settings, "silver.events", ("event_id", "is_late"))
     assert {row["event_id"] for row in events if row["is_late"]} == {event["event_id"] for event in late}
-    visited = [event for event in late if event["type"] in SESSION_TYPES]
+    visited = [event for event in late if is_of_session(event)]
     sessions = read_rows(
         job_results.settings, "silver.sessions", TABLES["silver.sessions"].deterministic_columns
     )
     assert visited
     assert [event for event in visited if not any(contains(session, event) for session in sessions)] == []
-    assert sum(row["events"] for row in sessions) == sum(
-        each["type"] in SESSION_TYPES for each in oracle.events
-    )
+    assert sum(row["events"] for row in sessions) == sum(map(is_of_session, oracle.events))
     for table, roles in EXPOSURE_ROLES.items():
         found = {event["event_id"] for event in late if event["role"] in roles}
         pieces = {
@@ -178,6 +176,10 @@ def test_late_events_are_flagged_and_merged_into_sessions_and_exposures(job_resu
         assert found
         assert found - pieces == set()
     assert_as_the_oracle(job_results.settings, oracle, "silver")
+
+
+def is_of_session(event: Fields) -> bool:
+    return event["type"] in SESSION_TYPES and not event["is_server_event"]
 
 
 def contains(session: Fields, event: Fields) -> bool:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from folds.persons.amounts import Amount, cancellation_amount, own_amount, refund_amounts
 from folds.persons.exchange_rates import ExchangeRates
-from folds.persons.records import ConversionRow, Goal
+from folds.persons.records import ConversionRow, Goal, Touch
 from folds.persons.refunds import OrderRules
 
 _Order = tuple[str | None, str | None]
@@ -116,12 +116,12 @@ def _when(goal: Goal) -> tuple[int, str]:
     return goal.converted_at, goal.event_id
 
 
-def to_row(anchored: Anchored, touches: int, watermark: int) -> ConversionRow:
+def to_row(anchored: Anchored, touches: Sequence[Touch], watermark: int) -> ConversionRow:
     """Build the row of gold.conversions.
 
     Args:
         anchored: the conversion and its value.
-        touches: number of touches in the look-back.
+        touches: those that share its credit, in order.
         watermark: microseconds since 1970; a conversion at or before it is final.
     """
     goal, amount = anchored.conversion, anchored.amount
@@ -138,7 +138,8 @@ def to_row(anchored: Anchored, touches: int, watermark: int) -> ConversionRow:
         amount.reporting_value,
         amount.is_of_order,
         anchored.is_counted,
-        touches,
+        len(touches),
+        _channel(goal, touches),
         is_final,
         None if is_final else goal.converted_at,
         goal.url,
@@ -146,6 +147,13 @@ def to_row(anchored: Anchored, touches: int, watermark: int) -> ConversionRow:
         goal.visit,
         goal.rules_version,
     )
+
+
+def _channel(goal: Goal, touches: Sequence[Touch]) -> str | None:
+    """The channel that windows count a conversion under: of its visit, else of its last touch."""
+    if goal.visit is not None:
+        return goal.visit.channel
+    return touches[-1].channel if touches else None
 
 
 def to_goal(row: ConversionRow) -> Goal:

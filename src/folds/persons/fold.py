@@ -87,7 +87,7 @@ def credit_anchored(
     journeys = build_journeys(pairs, touches, rules.look_back, rules.views_earn)
     rows = PersonRows([], [], Trails(journeys, PageViews(pages)))
     for each, journey in zip(anchored, journeys, strict=True):
-        rows.conversions.append(to_row(each, len(journey.touches), watermark))
+        rows.conversions.append(to_row(each, journey.touches, watermark))
         reporting_value = each.amount.reporting_value
         rows.attribution.extend(credit_touches(journey, reporting_value, rules.models, each.is_counted))
     return rows

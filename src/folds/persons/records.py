@@ -63,7 +63,12 @@ class PageView(NamedTuple):
 
 
 class ConversionRow(NamedTuple):
-    """Row of gold.conversions. `due_at`: the watermark that makes it final; None once it is."""
+    """Row of gold.conversions.
+
+    Args:
+        channel: of its visit; without one, of its last touch; None without either.
+        due_at: the watermark that makes it final; None once it is.
+    """
 
     conversion_id: str
     event_id: str
@@ -81,6 +86,7 @@ class ConversionRow(NamedTuple):
     is_of_order: bool
     is_counted: bool
     touches: int
+    channel: str | None
     is_final: bool
     due_at: int | None
     url: str | None

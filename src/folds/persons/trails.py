@@ -137,7 +137,12 @@ def _click_steps(touch: Touch, tie: str) -> list[_Step]:
 
 
 def _tie(click: Touch, visitor: str, visit: Visit) -> str | None:
-    """The link between a click and a visitor's visit; None if they are not linked."""
+    """The link between a click and a visitor's visit; None if they are not linked.
+
+    A click that is neither a touch nor on-site was sent by a server, and belongs to no visit.
+    """
+    if click.earns_credit is False and click.channel != ON_SITE:
+        return None
     if click.visitor_id == visitor and click.touched_at >= visit.at:
         return "session"
     if click.touched_at > visit.at or click.url is None:

@@ -47,6 +47,8 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     campaign_content: str | None
     campaign_id: str | None
     has_context_campaign: bool
+    is_server_event: bool
+    has_internal_referrer: bool
     click_id: str | None
     click_id_kind: str | None
     channel: str

@@ -73,7 +73,8 @@ def _parse_message(message: Message, stamp: int, rules: ParseRules) -> Event | R
     arrival = times[3]
     uid, type_ = text(message.message_id), text(message.type)
     user = identity(message.user_id, rules.placeholders)
-    visitor = identity(message.anonymous_id, rules.placeholders) or user
+    anonymous = identity(message.anonymous_id, rules.placeholders)
+    visitor = anonymous or user
     if uid is None:
         return Rejection("no_message_id", arrival)
     if not 0 < len(uid) <= MAX_ID:
@@ -85,7 +86,8 @@ def _parse_message(message: Message, stamp: int, rules: ParseRules) -> Event | R
     if visitor is None:
         return Rejection("no_identity", arrival)
     name = text(message.event) if type_ == "track" else None
-    return _fill_in(message, rules, (uid, type_, name, visitor, user), times)
+    ids = (uid, type_, name, visitor, user)
+    return _fill_in(message, rules, ids, times, is_anonymous=anonymous is not None)
 
 
 def _fill_in(
@@ -93,8 +95,9 @@ def _fill_in(
     rules: ParseRules,
     ids: tuple[str, str, str | None, str, str | None],
     times: Times,
+    is_anonymous: bool,
 ) -> Event:
-    """Build the event of a valid message."""
+    """Build the event of a valid message; `is_anonymous`: it has an anonymousId."""
     uid, type_, name, visitor, user = ids
     members = decode_part(message.properties, decode_members, _NO_MEMBERS)
     context = decode_part(message.context, decode_context, _CONTEXT)
@@ -123,6 +126,8 @@ def _fill_in(
         text_or_none(decode_part(context.library, decode_library, _LIBRARY).name),
         *campaign,
         is_named(sent),
+        not is_anonymous and url is None and type_ != "screen",
+        rules.is_internal(address, referrer),
         address.click_id,
         address.click_id_kind,
         rules.channel(campaign, address, referrer),

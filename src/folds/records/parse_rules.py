@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from folds.records.addresses import Address, CampaignFields
+from folds.records.addresses import NO_CAMPAIGN, Address, CampaignFields
 from folds.records.channels import ChannelRules, load_channel_rules
 from folds.records.money import NO_CURRENCIES, Currencies, load_currencies
 from folds.records.placeholders import load_placeholders
@@ -65,6 +65,20 @@ class ParseRules:
             if len(source or "") + len(medium or "") <= _MAX_CACHED:
                 _keep(self._channels, key, found)
         return found
+
+    def is_internal(self, page: Address, referrer: str | None) -> bool:
+        """Whether the address of the referring page is excluded, or of the site itself.
+
+        Args:
+            page: the page's address.
+            referrer: address of the referring page.
+        """
+        if not referrer:
+            return False
+        before = self._read_referrer(referrer)
+        if before.host is None:
+            return before.excluded is not None
+        return not self.channels.traits_of(NO_CAMPAIGN, page, before).has_referrer
 
     def _read_referrer(self, address: str) -> Referrer:
         found = self._referrers.get(address)

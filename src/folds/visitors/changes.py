@@ -103,7 +103,7 @@ def _differences(
 def _split(rows: VisitorRows, time: int, rules: VisitorRules) -> tuple[VisitorRows, VisitorRows]:
     """Split rows into those that events from a time on cannot change, and the others."""
     splits = [
-        _part(rows.sessions, lambda row: row.ended_at + rules.session_gap <= time),
+        _part(rows.sessions, lambda row: row.ended_at + rules.session_reach <= time),
         _part(rows.impressions, lambda row: row.event_time + rules.impressions.reach <= time),
         _part(rows.searches, lambda row: row.event_time + rules.searches.reach <= time),
     ]

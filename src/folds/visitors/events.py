@@ -6,6 +6,9 @@ from typing import NamedTuple
 PAGE_VIEW = "page_view"
 """The role of what counts as a page view."""
 
+IMPRESSION = "impression"
+"""The role of a promotion that was seen."""
+
 SESSION_TYPES = frozenset(("page", "screen", "track"))
 """Types of events that are part of sessions; identify, group and alias are not."""
 
@@ -13,7 +16,7 @@ SESSION_TYPES = frozenset(("page", "screen", "track"))
 class Event(NamedTuple):
     """A row of silver.events. `event_time` is in microseconds, `value` is money in `currency`.
 
-    `has_context_campaign` is None in a row that was written before that column existed.
+    The last three are None in a row that was written before these columns existed.
     """
 
     event_id: str
@@ -42,3 +45,10 @@ class Event(NamedTuple):
     currency: str | None = None
     rules_version: str | None = None
     has_context_campaign: bool | None = None
+    is_server_event: bool | None = None
+    has_internal_referrer: bool | None = None
+
+    @property
+    def is_in_session(self) -> bool:
+        """Whether the event is part of a session."""
+        return self.type in SESSION_TYPES and not self.is_server_event

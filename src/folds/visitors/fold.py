@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from folds.visitors.clicks import Piece, SearchPiece
-from folds.visitors.events import SESSION_TYPES, Event
+from folds.visitors.events import Event
 from folds.visitors.exposures import (
     Impression,
     Search,
@@ -61,7 +61,7 @@ class Fragments:
         self, event: Event, sessions: bool = True, impressions: bool = True, searches: bool = True
     ) -> None:
         """Add an event to the fragments of each selected table that is computed from it."""
-        if sessions and event.type in SESSION_TYPES:
+        if sessions and event.is_in_session:
             self.sessions.append(event_fragment(event))
         if event.role in IMPRESSION_ROLES:
             if impressions:
@@ -89,7 +89,7 @@ def fold_visitor(visitor: str, fragments: Fragments, rules: VisitorRules, waterm
         watermark: decides which rows are open, and when they are due.
     """
     return VisitorRows(
-        join_fragments(visitor, fragments.sessions, rules.session_gap, watermark),
+        join_fragments(visitor, fragments.sessions, rules, watermark),
         [
             row
             for promotion, pieces in fragments.impressions.items()
@@ -117,7 +117,7 @@ def find_credit_inputs(
     """
     index = SessionIndex(sessions)
     clicks = counted_clicks(events, rules.impressions)
-    touches = find_touches(clicks, sessions, _seen(events, clicks, earlier, rules), rules)
+    touches = find_touches(events, clicks, sessions, _seen(events, clicks, earlier, rules), rules)
     clicked = {click.event.event_id for click in clicks}
     goals = read_goals(events, index, rules.refunds)
     return CreditInputs(touches, goals, visitor_minutes(visitor, events, index, clicked))

@@ -60,7 +60,7 @@ def read_goals(events: Iterable[Event], sessions: SessionIndex, refunds: Set[str
             event.currency,
             event.url,
             event.referrer,
-            _visit(sessions.at(event.event_time)),
+            _visit(sessions.of(event)),
             event.rules_version,
         )
         for event in events

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Set
 from typing import NamedTuple
 
-from folds.visitors.events import PAGE_VIEW, SESSION_TYPES, Event
+from folds.visitors.events import PAGE_VIEW, Event
 from folds.visitors.sessions import SessionIndex
 
 MINUTE = 60_000_000
@@ -41,7 +41,7 @@ def visitor_minutes(
     counts: dict[tuple[int, str | None], list[int]] = defaultdict(lambda: [0] * 6)
     for event in events:
         at, role = event.event_time, event.role
-        session = sessions.at(at) if event.type in SESSION_TYPES else None
+        session = sessions.of(event)
         cell = counts[at - at % MINUTE, session.channel if session else None]
         cell[0] += 1
         cell[1] += role == PAGE_VIEW

@@ -43,13 +43,30 @@ class PromotionRule(NamedTuple):
 
 
 class VisitorRules(NamedTuple):
-    """The session gap, the rules of impressions, searches and promotions, and which goals are refunds."""
+    """Rules of the visitor folds.
+
+    Args:
+        session_gap: an event this long or longer after the previous one starts a new session.
+        continuation_span: a session may continue one that ended this long or less before.
+        impressions: how clicks are assigned to impressions.
+        searches: how clicks on results are assigned to searches.
+        promotions: how promotions earn credit.
+        refunds: goals that are refunds.
+        campaign_touches: whether a campaign inside a session is a touch.
+    """
 
     session_gap: int
+    continuation_span: int
     impressions: ExposureRule
     searches: ExposureRule
     promotions: PromotionRule
     refunds: frozenset[str] = frozenset()
+    campaign_touches: bool = True
+
+    @property
+    def session_reach(self) -> int:
+        """Events from a time on change no session that ended this long before, and continue none."""
+        return max(self.session_gap, self.continuation_span + 1)
 
     @classmethod
     def of(
@@ -66,8 +83,10 @@ class VisitorRules(NamedTuple):
         seen, searched = span_micros(numbers.impression_span), span_micros(numbers.search_span)
         return cls(
             gap,
+            span_micros(numbers.continuation_span),
             ExposureRule("impression", "click", seen, pause, seen + pause),
             ExposureRule("search", "result_click", searched, 0, searched),
             PromotionRule(own_hosts, numbers.on_site_promotions == "credit", span_micros(numbers.view_span)),
             frozenset(refunds),
+            numbers.campaign_in_session == "touch",
         )

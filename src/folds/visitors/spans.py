@@ -1,7 +1,8 @@
 """Spans: the whole minutes of a visitor's time that an event may change.
 
-Counted clicks, the impressions before them, and the channel of a session depend only on that session. So an
-event changes only the minutes of the session around it, except for view-through: see
+Counted clicks, and the impressions before them, depend only on the stretch of time around them: sessions and
+exposures that are less than the session gap apart. The exposures of server events are in no session. So an
+event changes only the minutes of the stretch around it, except for view-through: see
 `folds.visitors.view_spans`.
 """
 
@@ -19,26 +20,45 @@ def minute_of(at: int) -> int:
     return at - at % MINUTE
 
 
-def spans_of(times: Iterable[int], sessions: Sequence[Span]) -> list[Span]:
+def stretches_of(bounds: Iterable[Span], gap: int) -> list[Span]:
+    """Join what is less than the session gap apart.
+
+    Args:
+        bounds: start and end, both included, of sessions and exposures of one visitor, in any order.
+        gap: the session gap, at least two minutes.
+
+    Returns:
+        Start and end of each stretch, both included, in order.
+    """
+    found: list[Span] = []
+    for low, high in sorted(bounds):
+        if found and low - found[-1][1] < gap:
+            found[-1] = (found[-1][0], max(found[-1][1], high))
+        else:
+            found.append((low, high))
+    return found
+
+
+def spans_of(times: Iterable[int], stretches: Sequence[Span]) -> list[Span]:
     """Compute the spans of one visitor that events at some times may change.
 
     Args:
         times: microseconds.
-        sessions: start and end, both included, of at least the visitor's sessions that share a minute with
-            one of the times, in order. No two sessions share a minute.
+        stretches: start and end, both included, of at least the visitor's stretches that share a minute with
+            one of the times, in order. No two stretches share a minute.
 
     Returns:
         Spans in order; they do not overlap.
     """
     found: list[Span] = []
-    ends = [end for _, end in sessions]
+    ends = [end for _, end in stretches]
     for minute in sorted({minute_of(at) for at in times}):
         if found and minute < found[-1][1]:
             continue
         place = bisect_left(ends, minute)
         low, high = minute, minute + MINUTE
-        if place < len(sessions) and sessions[place][0] < high:
-            start, end = sessions[place]
+        if place < len(stretches) and stretches[place][0] < high:
+            start, end = stretches[place]
             low, high = min(low, minute_of(start)), max(high, minute_of(end) + MINUTE)
         found.append((low, high))
     return found
@@ -51,7 +71,7 @@ def is_within(at: int, spans: Sequence[Span]) -> bool:
 
 
 def spans_of_all(
-    times: Mapping[str, Iterable[int]], sessions: Mapping[str, Sequence[Span]]
+    times: Mapping[str, Iterable[int]], stretches: Mapping[str, Sequence[Span]]
 ) -> dict[str, list[Span]]:
-    """Compute `spans_of` for visitors by id; visitors without sessions may be missing from `sessions`."""
-    return {visitor: spans_of(theirs, sessions.get(visitor, ())) for visitor, theirs in times.items()}
+    """Compute `spans_of` for visitors by id; visitors without stretches may be missing from `stretches`."""
+    return {visitor: spans_of(theirs, stretches.get(visitor, ())) for visitor, theirs in times.items()}

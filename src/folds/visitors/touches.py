@@ -1,7 +1,8 @@
-"""Touches: counted clicks, and starts of sessions."""
+"""Touches: counted clicks, starts of sessions, and campaigns inside sessions."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+from hashlib import sha256
 from typing import NamedTuple
 
 from folds.visitors.clicks import Piece, assign_clicks
@@ -9,10 +10,11 @@ from folds.visitors.events import Event
 from folds.visitors.exposures import impression_piece
 from folds.visitors.promotions import ON_SITE, is_on_site, own_channel
 from folds.visitors.rules import ExposureRule, VisitorRules
+from folds.visitors.session_campaigns import campaigns_in_sessions
 from folds.visitors.sessions import Session, SessionIndex
 from folds.visitors.views import Impressions, View
 
-CLICK, VISIT = "click", "visit"
+CLICK, VISIT, CAMPAIGN = "click", "visit", "campaign"
 
 
 class Impression(NamedTuple):
@@ -25,10 +27,11 @@ class Impression(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """Row of gold.touches: a counted click, or the start of a session.
+    """Row of gold.touches: a counted click, the start of a session, or a campaign inside a session.
 
-    A click that earns no credit is only a step of trails. `earns_credit` is None in rows that were written
-    before that column existed; these earn credit.
+    A click on an on-site promotion that earns no credit is only a step of trails; one that a server sent is
+    only counted. `earns_credit` is None in rows that were written before that column existed; these earn
+    credit.
     """
 
     touch_id: str
@@ -62,33 +65,41 @@ class CountedClick(NamedTuple):
 
 
 def find_touches(
-    clicks: Iterable[CountedClick], sessions: Iterable[Session], seen: Impressions, rules: VisitorRules
+    events: Iterable[Event],
+    clicks: Iterable[CountedClick],
+    sessions: Iterable[Session],
+    seen: Impressions,
+    rules: VisitorRules,
 ) -> list[Touch]:
-    """Find every touch of one visitor, and clicks that are only steps of trails.
+    """Find every touch of one visitor, and clicks that are no touches.
 
-    A session that starts with a counted click gives one touch: the click, or the start if the click is on an
-    on-site promotion.
+    A session that continues another starts without a touch. One that starts with a counted click gives one
+    touch: the click, or the start if the click is on an on-site promotion. An event gives one touch: a
+    counted click is no campaign inside a session as well.
 
     Args:
-        clicks: of whole sessions.
-        sessions: the visitor's sessions, with those of the clicks.
+        events: of whole sessions.
+        clicks: the counted ones of the events.
+        sessions: those of the events.
         seen: impressions that visits may be view-throughs of.
-        rules: of promotions.
+        rules: of promotions and campaigns.
 
     Returns:
-        Clicks, then visits in order of time.
+        Clicks, then visits, then campaigns, each in order of time.
     """
     sessions = list(sessions)
     index = SessionIndex(sessions)
+    campaigns = list(campaigns_in_sessions(events, index)) if rules.campaign_touches else []
+    inside = {event.event_id for event in campaigns}
     found, leading = [], set()
     for click in clicks:
-        session = index.at(click.event.event_time)
-        touch = _click_touch(click, session, rules)
+        touch = _click_touch(click, index.of(click.event), rules, inside)
         found.append(touch)
         if touch.channel != ON_SITE:
             leading.add(touch.event_id)
-    visits = [each for each in sessions if each.first_event_id not in leading]
-    return found + [_visit_touch(each, seen.view_of(each)) for each in visits]
+    starts = (each for each in sessions if each.continues is None and each.first_event_id not in leading)
+    visits = [_visit_touch(each, seen.view_of(each)) for each in starts]
+    return found + visits + [_campaign_touch(each) for each in campaigns if each.event_id not in leading]
 
 
 def counted_clicks(events: Iterable[Event], rule: ExposureRule) -> list[CountedClick]:
@@ -112,10 +123,15 @@ def counted_clicks(events: Iterable[Event], rule: ExposureRule) -> list[CountedC
     ]
 
 
-def _click_touch(clicked: CountedClick, session: Session | None, rules: VisitorRules) -> Touch:
+def _click_touch(
+    clicked: CountedClick, session: Session | None, rules: VisitorRules, campaigns: Set[str]
+) -> Touch:
     click, seen = clicked
-    on_site = is_on_site(click, session, rules.promotions.own_hosts)
-    starts = session is not None and session.first_event_id == click.event_id
+    is_server = bool(click.is_server_event)
+    on_site = not is_server and is_on_site(click, session, rules.promotions.own_hosts)
+    starts = session is not None and (session.first_event_id, session.continues) == (click.event_id, None)
+    is_other_touch = starts or click.event_id in campaigns
+    earns_on_site = rules.promotions.on_site_credit and not is_other_touch
     return Touch(
         click.event_id,
         click.visitor_id,
@@ -129,7 +145,7 @@ def _click_touch(clicked: CountedClick, session: Session | None, rules: VisitorR
         click.referrer,
         Impression(seen.event_id, seen.event_time, seen.url, seen.referrer) if seen else None,
         None,
-        not on_site or (rules.promotions.on_site_credit and not starts),
+        not is_server and (not on_site or earns_on_site),
         click.rules_version,
     )
 
@@ -150,4 +166,23 @@ def _visit_touch(session: Session, view: View | None) -> Touch:
         view,
         True,
         session.rules_version,
+    )
+
+
+def _campaign_touch(event: Event) -> Touch:
+    return Touch(
+        sha256(f"{CAMPAIGN}|{event.event_id}".encode(errors="surrogatepass")).hexdigest()[:32],
+        event.visitor_id,
+        event.event_time,
+        CAMPAIGN,
+        event.event_id,
+        event.channel,
+        *event[7:15],
+        None,
+        event.url,
+        event.referrer,
+        None,
+        None,
+        True,
+        event.rules_version,
     )

@@ -1,4 +1,4 @@
-"""View-through across sessions: visits that impressions may lead to, and sessions of impressions."""
+"""View-through across sessions: visits that impressions may lead to, and the stretches of impressions."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -9,10 +9,9 @@ from folds.visitors.spans import Span, is_within
 
 
 class Landing(NamedTuple):
-    """A session, and whether its landing names a campaign that may match an impression."""
+    """The start of a session, and whether its landing names a campaign that may match an impression."""
 
     started_at: int
-    ended_at: int
     is_named: bool
 
 
@@ -44,25 +43,30 @@ def visits_after(
 
 
 def spans_before(
-    spans: Mapping[str, Sequence[Span]], landings: Landings, view_span: int
+    spans: Mapping[str, Sequence[Span]],
+    landings: Landings,
+    stretches: Mapping[str, Sequence[Span]],
+    view_span: int,
 ) -> dict[str, list[Span]]:
-    """Find the whole sessions with impressions that visits in the spans may be view-throughs of.
+    """Find the whole stretches with impressions that visits in the spans may be view-throughs of.
 
     Args:
         spans: by visitor_id, in order.
-        landings: of these visitors, from `view_span` before the spans.
+        landings: of these visitors, those in the spans.
+        stretches: of these visitors, from `view_span` before the spans: see `folds.visitors.spans`.
         view_span: as of `visits_after`.
 
     Returns:
-        By visitor_id, sessions in order that do not overlap: start, included, and end, excluded, in
+        By visitor_id, stretches in order that do not overlap: start, included, and end, excluded, in
         microseconds.
     """
     found: dict[str, set[Span]] = defaultdict(set)
     for visitor, theirs in spans.items():
-        known = landings.get(visitor, ())
-        ends = [each.ended_at for each in known]
-        for place, visit in enumerate(known):
+        known = stretches.get(visitor, ())
+        lows, highs = [low for low, _ in known], [high for _, high in known]
+        for visit in landings.get(visitor, ()):
             if visit.is_named and is_within(visit.started_at, theirs):
-                first = bisect_right(ends, visit.started_at - view_span)
-                found[visitor].update((each.started_at, each.ended_at + 1) for each in known[first:place])
-    return {visitor: sorted(sessions) for visitor, sessions in found.items() if sessions}
+                first = bisect_right(highs, visit.started_at - view_span)
+                own = bisect_right(lows, visit.started_at) - 1
+                found[visitor].update((low, high + 1) for low, high in known[first:own])
+    return {visitor: sorted(before) for visitor, before in found.items() if before}

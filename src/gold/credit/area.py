@@ -1,8 +1,7 @@
 """The area of a micro-batch: time spans of visitors that its events may change, and their sessions."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -10,22 +9,26 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from folds.persons.refunds import OrderRules
+from folds.rule_numbers import RuleNumbers
+from folds.visitors.continued_spans import sessions_after
 from folds.visitors.sessions import Session
-from folds.visitors.spans import Span, is_within, spans_of_all
+from folds.visitors.spans import Span, is_within, spans_of_all, stretches_of
 from folds.visitors.view_spans import Landing, spans_before, visits_after
 from gold.credit.dimensions import Dimensions
 from gold.credit.reversals import is_reversal
 from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.exposures import IMPRESSIONS
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, rows_of_kind, with_key
 from lakehouse.rows.semi_join import semi_join
-from lakehouse.rows.time_pruner import MINUTE, TimePruner, hours_between
+from lakehouse.rows.time_pruner import HOUR, MINUTE, TimePruner, hours_between
 from lakehouse.run.microbatch import Batch, stamped_within
-from lakehouse.timestamps import span_micros
+from lakehouse.timestamps import LAST, span_micros, to_micros
 
+_LAST_HOUR = to_micros(LAST) // span_micros(HOUR)
 _SPAN = pa.struct([("visitor_id", pa.string()), ("low", pa.int64()), ("high", pa.int64())])
 _RESULT = pa.schema(
     [
@@ -93,23 +96,27 @@ def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions, orders: O
     )
 
 
-def load_area(lake: Lakehouse, moments: NewMoments, dimensions: Dimensions, view_span: timedelta) -> Area:
-    """Find the spans around new events of people, and around later visits that may be view-throughs.
+def load_area(lake: Lakehouse, moments: NewMoments, dimensions: Dimensions, numbers: RuleNumbers) -> Area:
+    """Find the spans around new events of people, and of the later visits that may change with them.
+
+    Later visits may be view-throughs of new impressions, or continue a session that has changed.
 
     Args:
         lake: the tables.
         moments: output of `new_moments`.
         dimensions: of the micro-batch.
-        view_span: time after an impression, exclusive, in which a visit may be its view-through.
+        numbers: the rule numbers in force.
     """
-    sessions = _sessions_near(lake, moments, view_span)
+    around = _near(lake, moments, numbers)
     bots = dimensions.bots_among(moments.rows)
     kinds = {
         "moment": with_key(moments.rows, "visitor_id", ("event_time",)),
-        "session": with_key(sessions, "visitor_id", Session._fields),
+        "session": with_key(_sessions(lake, moments, around), "visitor_id", Session._fields),
+        "exposure": with_key(_exposures(lake, moments, around), "visitor_id", ("low", "high")),
         "bot": with_key(bots, "visitor_id", ("visitor_id",)),
     }
-    folded = map_groups(kinds, _AreaFold(span_micros(view_span)), _RESULT)
+    fold = _AreaFold(span_micros(numbers.view_span), span_micros(numbers.session_gap))
+    folded = map_groups(kinds, fold, _RESULT)
     found, near = checkpoint_with(
         folded, span=hours_between(*_edges(F.col("span"))), behind=hours_between(*_edges(F.col("behind")))
     )
@@ -122,16 +129,35 @@ def load_area(lake: Lakehouse, moments: NewMoments, dimensions: Dimensions, view
     )
 
 
-def _sessions_near(lake: Lakehouse, moments: NewMoments, view_span: timedelta) -> DataFrame:
-    """Rows of silver.sessions of the visitors, as far as `view_span` around the sessions of the moments."""
+def _near(lake: Lakehouse, moments: NewMoments, numbers: RuleNumbers) -> TimePruner:
+    """Time ranges around the sessions of the moments, and around all later ones that continue another.
+
+    They reach as far as `view_span` and the session gap.
+    """
     touching = TimePruner.of_hours(moments.hours, MINUTE).overlaps("started_at", "ended_at")
+    since = TimePruner.of_hours([[min((low for low, _ in moments.hours), default=0), _LAST_HOUR]])
     sessions = lake.read(SESSIONS.name)
-    bounds = sessions.where(touching).select("visitor_id", "started_at", "ended_at")
+    continuing = F.col("continues").isNotNull() & since.contains("started_at")
+    bounds = sessions.where(touching | continuing).select("visitor_id", "started_at", "ended_at")
     around = semi_join(bounds, moments.rows, "visitor_id")
     start, end = F.unix_micros("started_at"), F.unix_micros("ended_at")
     theirs = around.agg(hours_between(start, end)).collect()[0][0]
-    wide = TimePruner.of_hours([*moments.hours, *theirs], view_span)
-    return semi_join(sessions.where(wide.overlaps("started_at", "ended_at")), moments.rows, "visitor_id")
+    return TimePruner.of_hours([*moments.hours, *theirs], numbers.view_span + numbers.session_gap)
+
+
+def _sessions(lake: Lakehouse, moments: NewMoments, near: TimePruner) -> DataFrame:
+    """Rows of silver.sessions of the visitors."""
+    sessions = lake.read(SESSIONS.name)
+    return semi_join(sessions.where(near.overlaps("started_at", "ended_at")), moments.rows, "visitor_id")
+
+
+def _exposures(lake: Lakehouse, moments: NewMoments, near: TimePruner) -> DataFrame:
+    """First and last time of the visitors' impressions and the clicks on them, in microseconds."""
+    rows = semi_join(
+        lake.read(IMPRESSIONS.name).where(near.contains("event_time")), moments.rows, "visitor_id"
+    )
+    low, high = F.array_min("made_of.at"), F.array_max("made_of.at")
+    return rows.select("visitor_id", low.alias("low"), high.alias("high"))
 
 
 def _edges(span: Column) -> tuple[Column, Column]:
@@ -144,20 +170,27 @@ class _AreaFold:
 
     Args:
         view_span: in microseconds.
+        session_gap: in microseconds.
     """
 
     view_span: int
+    session_gap: int
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
         bots = groups.rows("bot", tuple).keys()
         sessions, everyones = groups.rows("session", Session), groups.rows("moment", _time)
         moments = {visitor: times for visitor, times in everyones.items() if visitor not in bots}
-        bounds = {visitor: sorted(map(_bounds, rows)) for visitor, rows in sessions.items()}
+        stretches = self._stretches(sessions, groups.rows("exposure", tuple))
         landings = {visitor: sorted(map(_landing, rows)) for visitor, rows in sessions.items()}
-        led = visits_after(spans_of_all(moments, bounds), landings, self.view_span)
-        times = {visitor: [*theirs, *led.get(visitor, ())] for visitor, theirs in moments.items()}
-        spans = spans_of_all(times, bounds)
-        behind = spans_before(spans, landings, self.view_span)
+        changed = spans_of_all(moments, stretches)
+        led = visits_after(changed, landings, self.view_span)
+        continuing = sessions_after(changed, sessions)
+        times = {
+            visitor: [*theirs, *led.get(visitor, ()), *continuing.get(visitor, ())]
+            for visitor, theirs in moments.items()
+        }
+        spans = spans_of_all(times, stretches)
+        behind = spans_before(spans, landings, stretches, self.view_span)
         inside = [
             session
             for visitor, theirs in spans.items()
@@ -167,6 +200,16 @@ class _AreaFold:
         yield batch_of_kind(_RESULT, "span", _rows(spans))
         yield batch_of_kind(_RESULT, "behind", _rows(behind))
         yield batch_of_kind(_RESULT, "session", inside)
+
+    def _stretches(
+        self, sessions: Mapping[str, Sequence[Session]], exposures: Mapping[str, Sequence[Span]]
+    ) -> dict[str, list[Span]]:
+        return {
+            visitor: stretches_of(
+                (*map(_bounds, sessions.get(visitor, ())), *exposures.get(visitor, ())), self.session_gap
+            )
+            for visitor in sessions.keys() | exposures.keys()
+        }
 
 
 def _rows(spans: dict[str, list[Span]]) -> list[tuple[str, int, int]]:
@@ -179,7 +222,7 @@ def _bounds(session: Session) -> Span:
 
 def _landing(session: Session) -> Landing:
     is_named = session.campaign_name is not None or session.campaign_id is not None
-    return Landing(session.started_at, session.ended_at, is_named)
+    return Landing(session.started_at, is_named and session.continues is None)
 
 
 def _time(at: int) -> int:

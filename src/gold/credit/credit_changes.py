@@ -111,8 +111,8 @@ def _page_views(lake: Lakehouse, goals: DataFrame, near: TimePruner) -> DataFram
 
 
 def is_page_view() -> Column:
-    """A condition: an event counts as a page view."""
-    return F.col("role") == PAGE_VIEW
+    """A condition: an event is a page view of a visit."""
+    return (F.col("role") == PAGE_VIEW) & F.coalesce(~F.col("is_server_event"), F.lit(True))
 
 
 def _published(lake: Lakehouse, affected: AffectedConversions) -> dict[str, DataFrame]:

@@ -34,6 +34,7 @@ _SAME_VALUES = (
 
 _DERIVED = {
     "session_id": ("visitor_id",),
+    "continues": ("session_id",),
     "touch_id": ("session_id", "event_id"),
     "conversion_id": ("order_id", "event_id", "refund_id"),
     "event_hash": ("event_id",),

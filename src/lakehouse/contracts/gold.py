@@ -31,7 +31,7 @@ _CREDIT_INPUTS = (
 TOUCHES = Table(
     name="gold.touches",
     grain="touch",
-    summary="a counted click or the start of a session, which can earn credit",
+    summary="a counted click, the start of a session or a campaign inside one, which can earn credit",
     inputs=(
         "silver.events",
         "silver.sessions",
@@ -40,12 +40,16 @@ TOUCHES = Table(
     writer="publish",
     key=("touch_id",),
     columns=(
-        Column("touch_id", "string", "UID of the click, or id of the session"),
+        Column(
+            "touch_id", "string", "UID of the click, id of the session, or derived from the campaign's event"
+        ),
         Column("visitor_id", "string", "who was touched"),
         Column("touched_at", "timestamp", "when"),
-        Column("kind", "string", "click (a counted one) or visit (the start of a session)"),
-        Column("event_id", "string", "UID of the click, or of the session's first event"),
-        Column("channel", "string", "channel of the click, or of the session"),
+        Column(
+            "kind", "string", "click (a counted one), visit (the start of a session) or campaign (inside it)"
+        ),
+        Column("event_id", "string", "UID of the click, of the session's first event, or of the campaign's"),
+        Column("channel", "string", "channel of the click, of the session, or of the campaign"),
         *_CAMPAIGN,
         Column("click_id", "string", "click id of the address of the click, or of the session's first event"),
         _CLICK_ID_KIND,
@@ -98,6 +102,7 @@ CONVERSIONS = Table(
         ),
         Column("is_counted", "boolean", "counts as a conversion: refunds and cancellations are money alone"),
         Column("touches", "bigint", "touches in the look-back"),
+        Column("channel", "string", "channel of its session; without one, of its last touch"),
         Column("is_final", "boolean", "the watermark has passed it"),
         Column("due_at", "timestamp", "watermark that makes it final; null once it is"),
         Column("url", "string", "address of the goal event"),

@@ -43,6 +43,8 @@ EVENTS = Table(
             for part, utm in _UTM.items()
         ),
         Column("has_context_campaign", "boolean", "source, medium, name or id stand in context.campaign"),
+        Column("is_server_event", "boolean", "no anonymousId, no page address, no screen: in no session"),
+        Column("has_internal_referrer", "boolean", "the referrer is excluded, or of the site itself"),
         Column("click_id", "string", "click id of the URL, the first of those that channels go by"),
         Column("click_id_kind", "string", "URL parameter of the click id: gclid, msclkid, fbclid and others"),
         Column("channel", "string", "channel by the event's own campaign, URL and referrer"),
@@ -132,15 +134,24 @@ SESSIONS = Table(
         Column("entry_url", "string", "address of the first event"),
         Column("exit_url", "string", "address of the last event"),
         Column("entry_referrer", "string", "referrer of the first event"),
-        *(Column(f"campaign_{part}", "string", f"campaign's {part} of the first event") for part in _UTM),
-        Column("click_id", "string", "click id of the first event's address"),
+        *(
+            Column(f"campaign_{part}", "string", f"campaign's {part} of the first event, or as it continues")
+            for part in _UTM
+        ),
+        Column("click_id", "string", "click id of the first event's address, or as it continues"),
         Column("click_id_kind", "string", "URL parameter of the click id"),
-        Column("channel", "string", "channel of the first event"),
+        Column("channel", "string", "channel of the first event, or of the session that it continues"),
+        Column(
+            "continues",
+            "string",
+            "id of the session that it continues: its campaign and channel are that one's",
+        ),
         _RULES_VERSION,
         Column("is_open", "boolean", "the watermark has not passed its end by the gap"),
         Column("due_at", "timestamp", "watermark that closes it; null once it has"),
         Column("first_event_id", "string", "UID of the first event (time, then UID)"),
         Column("last_event_id", "string", "UID of the last event (time, then UID)"),
+        Column("has_internal_referrer", "boolean", "the first event's is excluded, or of the site itself"),
     ),
     event_time="started_at",
     is_mutable=True,

@@ -24,6 +24,7 @@ class ConversionExplanation:
         numbers: numbers of the rules in force.
         credits: by model, rows of gold.attribution, in order of position.
         touches: by touch_id, rows of gold.touches.
+        visits: rows of silver.sessions: the visit of the anchor, then those that it continues, one by one.
         rate: the row of silver.exchange_rates used for the reporting value, if needed and known.
     """
 
@@ -33,6 +34,7 @@ class ConversionExplanation:
     numbers: RuleNumbers
     credits: dict[str, list[Row]]
     touches: dict[str, Row] = field(default_factory=dict)
+    visits: list[Row] = field(default_factory=list)
     rate: Row | None = None
 
 
@@ -51,13 +53,15 @@ def explain_conversion(settings: Settings, wanted: str) -> ConversionExplanation
     credits_ = _rows(settings, "gold.attribution", mine, "position")
     ids = [row["touch_id"] for row in credits_ if row["touch_id"]]
     touches = _rows(settings, "gold.touches", nw.col("touch_id").is_in(ids), "touched_at")
+    anchor = _anchor(settings, conversion)
     return ConversionExplanation(
         conversion=conversion,
-        anchor=_anchor(settings, conversion),
+        anchor=anchor,
         trail=_rows(settings, "gold.trails", mine, "step"),
         numbers=load_rule_numbers(settings.conf),
         credits={model: [row for row in credits_ if row["model"] == model] for model in MODELS},
         touches={row["touch_id"]: row for row in touches},
+        visits=_visits(settings, anchor),
         rate=_rate(settings, conversion),
     )
 
@@ -86,6 +90,19 @@ def _anchor(settings: Settings, conversion: Row) -> Row:
     same = (nw.col("goal") == goal) & (nw.col("order_id") == conversion["order_id"])
     orders = _rows(settings, "gold.conversions", same, "converted_at")
     return orders[0] if orders else conversion
+
+
+def _visits(settings: Settings, anchor: Row) -> list[Row]:
+    if not anchor["visit"]:
+        return []
+    mine = nw.col("visitor_id") == anchor["visitor_id"]
+    sessions = {row["session_id"]: row for row in _rows(settings, "silver.sessions", mine, "started_at")}
+    found: list[Row] = []
+    next_id = anchor["visit"]["session_id"]
+    while (session := sessions.pop(next_id, None)) is not None:
+        found.append(session)
+        next_id = session.get("continues")
+    return found
 
 
 def _rate(settings: Settings, conversion: Row) -> Row | None:

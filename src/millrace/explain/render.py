@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from folds.visitors.touches import CAMPAIGN
 from millrace.explain.conversion import ConversionExplanation
 from millrace.explain.credit import explain_value_split, work_out
 from millrace.explain.durations import readable
 from millrace.explain.refund import equals, explain_limit
-from millrace.explain.trail_steps import in_words
+from millrace.explain.trail_steps import step_in_words
 from millrace.tables.table_scan import Row
 
 
@@ -24,7 +26,8 @@ def render(story: ConversionExplanation, currency: str) -> RenderableType:
         currency: the reporting currency.
     """
     came, touched = Text("How it came about", "bold"), Text("Touches that share in it", "bold")
-    parts = (*_head(story, currency), Text(), came, _trail(story), Text(), touched, _touches(story))
+    trail = (came, _trail(story), *_continuation(story))
+    parts = (*_head(story, currency), Text(), *trail, Text(), touched, _touches(story))
     return Group(*parts, *_models(story))
 
 
@@ -88,13 +91,25 @@ def _worth(story: ConversionExplanation, currency: str) -> str:
 
 def _trail(story: ConversionExplanation) -> RenderableType:
     table = _table("", "when", "what", "address", "promotion", "matched on")
+    campaigns = {touch["event_id"] for touch in story.touches.values() if touch["kind"] == CAMPAIGN}
     for step in story.trail:
         address = step["url"] or step["referrer"] or ""
-        words, tie = in_words(step["kind"], step["matched_on"]), step["matched_on"] or ""
+        words, tie = step_in_words(step, campaigns, len(story.visits) > 1), step["matched_on"] or ""
         table.add_row(
             str(step["step"]), _time(step["at"]), words, Text(address), Text(step["promotion_id"] or ""), tie
         )
     return table
+
+
+def _continuation(story: ConversionExplanation) -> Iterator[RenderableType]:
+    """Which visit the conversion's continues, and what that means."""
+    for visit, before in pairwise(story.visits):
+        apart = readable(visit["started_at"] - before["ended_at"])
+        yield Text(
+            f"The visit of {_time(visit['started_at'])} continues that of {_time(before['started_at'])}: "
+            f"it came back {apart} after its end, from {visit['entry_referrer']}, without a campaign "
+            f"of its own. So it is no touch, and its channel is that one's, {before['channel']}."
+        )
 
 
 def _touches(story: ConversionExplanation) -> RenderableType:
@@ -105,6 +120,7 @@ def _touches(story: ConversionExplanation) -> RenderableType:
     table = _table("", "when", "by", "channel", "campaign or promotion", "before")
     for row in rows:
         kind = story.touches.get(row["touch_id"], {}).get("kind", "view")  # a view has no row in gold.touches
+        kind = "campaign in the visit" if kind == CAMPAIGN else kind
         campaign = Text(row["campaign_name"] or row["promotion_id"] or "")
         age = readable(story.anchor["converted_at"] - row["touched_at"])
         table.add_row(str(row["position"]), _time(row["touched_at"]), kind, row["channel"], campaign, age)

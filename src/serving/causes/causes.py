@@ -171,12 +171,16 @@ class _CommitCauses:
 
     @cached_property
     def _windows(self) -> WindowEvents:
-        return WindowEvents(self._rows, self._given, self._by_visitor, self._goals, self._bots.found)
+        bots, identified = self._bots.found, self._identified
+        return WindowEvents(self._rows, self._given, self._by_visitor, self._goals, bots, identified)
+
+    @cached_property
+    def _identified(self) -> set[str]:
+        return {event.visitor_id for event in self._events if event.user_id}
 
     @cached_property
     def _conversions(self) -> ConversionEvents:
         names = {change.sides[-1]["conversion_id"] for change in self._changes}
         visitors = {goal.visitor_id for name in names for goal in self._goals.of_conversion(name)}
-        identified = {event.visitor_id for event in self._events if event.user_id}
-        persons = Persons(self._rows, visitors, identified)
+        persons = Persons(self._rows, visitors, self._identified)
         return ConversionEvents(self._goals, persons, self._by_visitor, self._bots.found)

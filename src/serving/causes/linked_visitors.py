@@ -23,6 +23,7 @@ class Goal(NamedTuple):
     event_id: str
     event_time: int
     currency: str | None
+    is_server_event: bool | None = None
 
 
 class Goals:

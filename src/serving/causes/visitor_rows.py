@@ -26,7 +26,7 @@ def session_finder(changes: Iterable[ChangedRow]) -> Finder:
     """A finder of the events within the session to which a row belongs after the commit.
 
     A session has all events of its visitor in its time span. Events of other sessions are at least the
-    session gap away, with and without the new events.
+    session gap away, with and without the new events. One that continues another depends on earlier events.
 
     Args:
         changes: changes of silver.sessions in one commit. A deleted session was merged into another of them.
@@ -42,7 +42,10 @@ def session_finder(changes: Iterable[ChangedRow]) -> Finder:
         theirs = [event for event in events.get(visitor, ()) if event.type in SESSION_TYPES]
         if not around:
             return theirs
-        return [event for event in theirs if around[0][0] <= event.event_time <= around[0][1]]
+        low, high = around[0]
+        if any(row.get("continues") for row in change.sides):
+            return [event for event in theirs if event.event_time <= high]
+        return [event for event in theirs if low <= event.event_time <= high]
 
     return find
 

@@ -14,7 +14,7 @@ from lakehouse.timestamps import from_micros
 from serving.causes.changed_row import ChangedRow
 from serving.causes.commit_input import MINUTES, CommitInput
 from serving.causes.input_events import InputEvent
-from serving.causes.linked_visitors import Goals
+from serving.causes.linked_visitors import Goals, Persons
 from serving.causes.table_rows import TableRows
 from serving.causes.visitor_rows import EventsByVisitor
 
@@ -46,6 +46,7 @@ class WindowEvents:
         events: events of the input, by visitor.
         goals: goals through the end of the input.
         new_bots: visitors who were classified as bots since the last commit.
+        identified: visitors whose person may have changed with the input.
     """
 
     def __init__(
@@ -55,8 +56,10 @@ class WindowEvents:
         events: EventsByVisitor,
         goals: Goals,
         new_bots: Collection[str],
+        identified: Collection[str] = (),
     ) -> None:
         self._new_bots = new_bots
+        self._identified = identified
         self._rows = rows
         self._given = given
         self._events = events
@@ -106,10 +109,15 @@ class WindowEvents:
         return sum(each.events for each in before if low <= each.minute < high) > 0
 
     def _of_visitor(self, visitor: str) -> list[InputEvent]:
-        """Events of the input by a visitor, and by visitors with the same orders."""
+        """Events of the input by a visitor, and by visitors with the same orders.
+
+        A goal that a server sent counts under the channel of its last touch, of any of the person's visitors.
+        """
         goals = self._goals.of_visitor(visitor)
-        visitors = sorted({visitor, *(goal.visitor_id for goal in goals)})
-        return [event for each in visitors for event in self._events.get(each, ())]
+        visitors = {visitor, *(goal.visitor_id for goal in goals)}
+        if any(goal.is_server_event for goal in goals):
+            visitors |= Persons(self._rows, visitors, self._identified).linked(visitors)
+        return [event for each in sorted(visitors) for event in self._events.get(each, ())]
 
     def _minutes(self) -> dict[str, list[VisitorMinute]]:
         """All rows through the input, by visitor, of visitors with new rows."""

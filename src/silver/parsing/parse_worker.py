@@ -22,6 +22,8 @@ _TYPES = {
     "event_time": _TIME,
     "device_time": _TIME,
     "has_context_campaign": pa.bool_(),
+    "is_server_event": pa.bool_(),
+    "has_internal_referrer": pa.bool_(),
     "arrival_time": _TIME,
     "value": pa.decimal128(18, 4),
     "shown_products": pa.list_(pa.string()),

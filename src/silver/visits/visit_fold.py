@@ -50,7 +50,10 @@ CHANGES = pa.schema([pa.field(table.short_name, change_type(table)) for table in
 def takes_event(table: str) -> Column:
     """A condition: a table is computed from an event."""
     column, values = _TAKES[table]
-    return F.col(column).isin(*values)
+    taken = F.col(column).isin(*values)
+    if table == SESSIONS.name:
+        taken &= ~F.coalesce("is_server_event", F.lit(False))
+    return taken
 
 
 def events_of(events: DataFrame, *tables: str) -> DataFrame:

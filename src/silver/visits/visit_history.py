@@ -1,6 +1,6 @@
 """Rows of sessions, impressions and searches that a micro-batch may change."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -13,14 +13,18 @@ from lakehouse.contracts.table import Table
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.time_pruner import TimePruner, hours_between
-from lakehouse.timestamps import LAST, span_micros, to_micros
+from lakehouse.timestamps import EPOCH, LAST, span_micros, to_micros
 from silver.visits.visit_fold import takes_event
 
 _FAR = to_micros(LAST)
 
 
-def open_rows(lake: Lakehouse, events: DataFrame, watermark: datetime) -> dict[str, DataFrame]:
+def open_rows(
+    lake: Lakehouse, events: DataFrame, before: datetime | None, watermark: datetime, span: timedelta
+) -> dict[str, DataFrame]:
     """By table, the open rows that on-time events or the watermark may change.
+
+    Closed sessions of the visitors are among them, as far back as new sessions may continue them.
 
     Rows without a due time were written before that column existed. They count as due: the fold closes them
     or sets their due time.
@@ -28,31 +32,36 @@ def open_rows(lake: Lakehouse, events: DataFrame, watermark: datetime) -> dict[s
     Args:
         lake: the tables.
         events: on-time events. All are after the previous watermark, so they cannot change closed rows.
+        before: the previous watermark.
         watermark: after the batch.
+        span: a session may continue one that ended this long or less before.
     """
     visitors = F.broadcast(events.select("visitor_id").distinct().withColumn("_is_here", F.lit(True)))
-    is_due = F.col("due_at").isNull() | (F.col("due_at") <= F.lit(watermark))
+    is_due = F.col("is_open") & (F.col("due_at").isNull() | (F.col("due_at") <= F.lit(watermark)))
+    since = (before or EPOCH) - span
     found = {}
     for table in FOLDED:
-        rows = lake.read(table.name).where("is_open").join(visitors, "visitor_id", "left")
+        may_change = F.col("is_open")
+        if table is SESSIONS:
+            may_change |= F.col("ended_at") >= F.lit(since)
+        rows = lake.read(table.name).where(may_change).join(visitors, "visitor_id", "left")
         found[table.name] = rows.where(F.col("_is_here") | is_due).select(*table.column_names)
     return found
 
 
 class _Reach(NamedTuple):
-    """How long before and after a visitor's late events rows may change, in microseconds."""
+    """How long before a visitor's late events rows may change, or matter, in microseconds."""
 
     start: str
     end: str
     back: int
-    forth: int | None
 
 
 def affected_rows(lake: Lakehouse, late: DataFrame, numbers: RuleNumbers) -> dict[str, DataFrame]:
     """By table, the rows that late events may change.
 
-    Exposures have no upper time limit: if clicks are close together, one more click may change which of the
-    following clicks count.
+    There is no upper time limit: if clicks are close together, one more click may change which of the
+    following clicks count, and if sessions continue each other, the first decides the campaign of them all.
 
     Args:
         lake: the tables.
@@ -75,19 +84,19 @@ def affected_rows(lake: Lakehouse, late: DataFrame, numbers: RuleNumbers) -> dic
 
 
 def _reaches(numbers: RuleNumbers) -> dict[str, _Reach]:
-    gap = span_micros(numbers.session_gap)
+    visited = span_micros(numbers.session_gap + numbers.continuation_span)
     seen = span_micros(numbers.impression_span + numbers.click_pause)
     return {
-        SESSIONS.name: _Reach("started_at", "ended_at", gap, gap),
-        IMPRESSIONS.name: _Reach("event_time", "event_time", seen, None),
-        SEARCHES.name: _Reach("event_time", "event_time", span_micros(numbers.search_span), None),
+        SESSIONS.name: _Reach("started_at", "ended_at", visited),
+        IMPRESSIONS.name: _Reach("event_time", "event_time", seen),
+        SEARCHES.name: _Reach("event_time", "event_time", span_micros(numbers.search_span)),
     }
 
 
 def _bounds(table: Table, reach: _Reach) -> Column:
-    """An aggregate: the range from a visitor's first to last event, extended; null without an event."""
+    """An aggregate: the range from before a visitor's first event on; null without an event."""
     at = F.when(takes_event(table.name), F.unix_micros("event_time"))
-    high = F.max(at) + reach.forth if reach.forth is not None else F.when(F.max(at).isNotNull(), F.lit(_FAR))
+    high = F.when(F.max(at).isNotNull(), F.lit(_FAR))
     return F.struct((F.min(at) - reach.back).alias("low"), high.alias("high"))
 
 

@@ -3,11 +3,12 @@
 from hypothesis import HealthCheck, given, settings
 
 from folds.rule_numbers import RuleNumbers
+from folds.visitors.continued_spans import sessions_after
 from folds.visitors.events import Event
 from folds.visitors.fold import IMPRESSION_ROLES, find_credit_inputs
 from folds.visitors.rules import VisitorRules
 from folds.visitors.sessions import Session
-from folds.visitors.spans import is_within, spans_of_all
+from folds.visitors.spans import is_within, spans_of_all, stretches_of
 from folds.visitors.touches import Touch
 from folds.visitors.view_spans import Landing, spans_before, visits_after
 from kit.histories import fold_history
@@ -21,7 +22,7 @@ SPAN = RULES.promotions.view_span
 def landings(sessions: list[Session]) -> list[Landing]:
     return [
         Landing(
-            each.started_at, each.ended_at, each.campaign_name is not None or each.campaign_id is not None
+            each.started_at, each.continues is None and (each.campaign_name, each.campaign_id) != (None, None)
         )
         for each in sessions
     ]
@@ -29,13 +30,24 @@ def landings(sessions: list[Session]) -> list[Landing]:
 
 def recompute_touches(touches: set[Touch], new: list[Event], events: list[Event]) -> set[Touch]:
     """Touches after new events, which are among all events, recomputed by spans as publish does."""
-    sessions = list(fold_history("a", events, RULES, NOON).sessions)
-    bounds, known = {"a": [(each.started_at, each.ended_at) for each in sessions]}, {"a": landings(sessions)}
+    rows = fold_history("a", events, RULES, NOON)
+    sessions, known = list(rows.sessions), {"a": landings(list(rows.sessions))}
+    exposed = [[piece.at for piece in row.made_of] for row in rows.impressions]
+    bounds = {
+        "a": stretches_of(
+            [
+                *((each.started_at, each.ended_at) for each in sessions),
+                *((min(at), max(at)) for at in exposed),
+            ],
+            RULES.session_gap,
+        )
+    }
     moments = [each.event_time for each in new]
     changed = spans_of_all({"a": moments}, bounds)
     times = moments + visits_after(changed, known, SPAN).get("a", [])
+    times += sessions_after(changed, {"a": sessions}).get("a", [])
     spans = spans_of_all({"a": times}, bounds)["a"]
-    behind = spans_before({"a": spans}, known, SPAN).get("a", [])
+    behind = spans_before({"a": spans}, known, bounds, SPAN).get("a", [])
     inside = [each for each in events if is_within(each.event_time, spans)]
     earlier = [
         each

@@ -146,6 +146,47 @@ def test_explanation_has_path_and_credit_of_each_model() -> None:
         assert line in reported, line
 
 
+def test_explanation_says_that_visit_continues_another_and_which_page_a_campaign_led_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visit = {"session_id": "back", "event_id": "e-back", "at": NOON, "channel": "Email"}
+    session = {"visitor_id": "ann", "channel": "Email"}
+    step = {"conversion_id": "c0ffee", "converted_at": NOON, "at": NOON, "matched_on": "session"}
+    touch = {"visitor_id": "ann", "touched_at": NOON, "touch_id": "visit-3", "kind": "campaign"}
+    build_warehouse(
+        tmp_path,
+        {
+            "gold.conversions": [{**conversion("c0ffee", "Signed Up", "A-1", 0, "10.0000"), "visit": visit}],
+            "gold.attribution": attribution("c0ffee", 1),
+            "gold.touches": [{**touch, "event_id": "e-ad"}],
+            "gold.trails": [
+                {**step, "step": 1, "kind": "visit", "event_id": "e-back"},
+                {**step, "step": 2, "kind": "page_view", "event_id": "e-ad"},
+                {**step, "step": 3, "kind": "page_view", "event_id": "e-other"},
+                {**step, "step": 4, "kind": "goal", "event_id": "event-c0ffee", "matched_on": None},
+            ],
+            "silver.sessions": [
+                {**session, "session_id": "mail", "started_at": NOON - DAY, "ended_at": NOON - DAY / 2},
+                {**session, "session_id": "back", "started_at": NOON, "ended_at": NOON, "continues": "mail",
+                 "entry_referrer": "https://www.paypal.com/"},
+                {**session, "session_id": "later", "started_at": NOON + DAY, "ended_at": NOON + DAY},
+            ],
+        },
+    )  # fmt: skip
+    monkeypatch.setenv("MILLRACE_HOME", str(tmp_path))
+    reported = " ".join(run("c0ffee").split())
+    for words in (
+        "visit began: it continues the one before it session",
+        "page viewed: another campaign led to it session",
+        "page viewed session",
+        "campaign in the visit Direct",
+        "The visit of 2026-03-01 12:00:00 continues that of 2026-02-28 12:00:00: it came back 12 h after",
+        "from https://www.paypal.com/, without a campaign of its own. So it is no touch, and its channel is",
+        "that one's, Email.",
+    ):
+        assert words in reported, words
+
+
 @pytest.mark.usefixtures("home")
 def test_refund_is_explained_by_touches_of_its_order() -> None:
     reported = run("event-c0ca")
