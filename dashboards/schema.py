@@ -11,14 +11,14 @@ _READ = {
     "silver.rejected_events": "reason topic value partition offset arrival_time",
     "silver.sessions": (
         "session_id visitor_id entry_url exit_url channel campaign_source campaign_medium campaign_name "
-        "started_at ended_at events page_views is_open"
+        "started_at ended_at events page_views is_open first_event_id continues"
     ),
     "silver.bots": "visitor_id",
     "silver.exchange_rates": "currency rate valid_from valid_to",
-    "gold.touches": "touch_id kind url referrer channel promotion_id touched_at",
+    "gold.touches": "touch_id kind event_id url referrer channel promotion_id touched_at",
     "gold.conversions": (
         "conversion_id event_id visitor_id person_id goal order_id refund_id currency converted_at value "
-        "value_sent reporting_value touches is_final over_refunded visit"
+        "value_sent reporting_value touches is_final over_refunded visit channel"
     ),
     "gold.attribution": (
         "conversion_id model touch_id channel promotion_id campaign_source campaign_medium campaign_name "
