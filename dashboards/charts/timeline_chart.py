@@ -8,7 +8,7 @@ from widgets.formatting import plain
 from charts.axes import title
 from charts.palette import Palette
 
-HEIGHT = 230
+HEIGHT = 255
 _ROWS = ["view", "impression", "click", "visit", "campaign", "page view", "goal"]
 
 

@@ -29,7 +29,7 @@ CONDITIONS: dict[str, dict[str, Any]] = {
 HIDDEN: dict[str, set[str]] = {
     "admin": set(),
     "analyst": {"order_id"},
-    "marketing": {"value", "reporting_value"},
+    "marketing": {"value", "value_sent", "reporting_value"},
 }
 ROLE_NAMES = ("admin", "analyst", "marketing")
 SECRETS = ("person-ann", "visitor-1", "order-1")

@@ -9,14 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from folds.records.placeholders import load_placeholders
 from intake.event_settings import Events
 from intake.webhooks.mapping import MOST, Arrival, find_id, map_any, map_event
 from intake.webhooks.minor_units import decimals_of, major_units
 from intake.webhooks.paths import NotJsonError
 from kit.odd_values import TEXTS
-from kit.parser import parse
+from kit.parser import CONF, parse
 from kit.records import Record
 
+PLACEHOLDERS = load_placeholders(CONF)
 ARRIVED_AT = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
 EVENTS = Events(
     id="id",
@@ -235,7 +237,8 @@ def test_any_json_becomes_one_event_that_the_parser_accepts(body: object, ascii_
         raw.decode()
     except UnicodeDecodeError:
         return  # no JSON: it is UTF-8
-    row = parsed(map_event(Arrival("payments", raw, ARRIVED_AT), EVENTS).value)
+    arrival = Arrival("payments", raw, ARRIVED_AT, placeholders=PLACEHOLDERS)
+    row = parsed(map_event(arrival, EVENTS).value)
     assert row["reason"] is None
     assert row["visitor_id"]
     assert row["arrival_time"] // 1_000_000 == int(ARRIVED_AT.timestamp())
