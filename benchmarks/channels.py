@@ -10,7 +10,9 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from folds.records.channels import Visit, load_channel_rules
+from folds.records.addresses import is_named, read_address
+from folds.records.channels import Visit
+from folds.records.parse_rules import load_parse_rules
 from folds.rule_numbers import RuleNumbers
 from lakehouse.settings import load_settings
 from millrace.clients.access_log import page_event
@@ -18,45 +20,64 @@ from millrace.clients.line_reader import SAMPLE_LINES
 from millrace.clients.log_site import infer_site
 from millrace.clients.logs.log_entry import UnreadableLineError
 
-_GAP = RuleNumbers().session_gap
+_GAP, _CONTINUED_WITHIN = RuleNumbers().session_gap, RuleNumbers().continuation_span
 
 _NAMED = 8
 
 
 class View(NamedTuple):
-    """A page event: visitor, time, UID, channel, and the referring host or campaign."""
+    """A page event.
+
+    Args:
+        visitor: its visitor.
+        at: its time.
+        uid: its UID.
+        channel: that of a session which it starts and which continues no other.
+        origin: the referring host, or the campaign.
+        comes_back: whether a session that it starts may continue another.
+    """
 
     visitor: str
     at: datetime
     uid: str
     channel: str
     origin: str
+    comes_back: bool
 
 
 def read_views(file: Path) -> Iterator[View]:
     """The events of a log as `millrace load` would send them. Unreadable lines are skipped."""
     lines = file.read_bytes().splitlines()
     site = infer_site(islice(lines, SAMPLE_LINES))
-    rules = load_channel_rules(load_settings().conf)
+    rules = load_parse_rules(load_settings().conf)
     for number, line in enumerate(lines, start=1):
         with suppress(UnreadableLineError):
             event = json.loads(page_event(line, number, site))
             page = event["context"]["page"]
             visit = Visit.of_addresses(page["url"], page.get("referrer", ""))
             at = datetime.fromisoformat(event["originalTimestamp"].replace("Z", "+00:00"))
-            channel = rules.classify(visit)[0]
-            yield View(event["anonymousId"], at, event["messageId"], channel, _origin(visit))
+            channel = rules.channels.classify(visit)[0]
+            address = read_address(page["url"])
+            has_origin = is_named(address.campaign) or address.click_id is not None
+            comes_back = not has_origin and rules.is_internal(address, page.get("referrer"))
+            yield View(event["anonymousId"], at, event["messageId"], channel, _origin(visit), comes_back)
 
 
 def first_views(views: Iterable[View]) -> Iterator[View]:
-    """The first event of each session."""
+    """The first event of each session, with the channel of the session."""
     by_visitor: dict[str, list[View]] = defaultdict(list)
     for view in views:
         by_visitor[view.visitor].append(view)
     for theirs in by_visitor.values():
         theirs.sort(key=lambda view: (view.at, view.uid))
-        yield theirs[0]
-        yield from (view for before, view in pairwise(theirs) if view.at - before.at >= _GAP)
+        first = theirs[0]
+        yield first
+        for before, view in pairwise(theirs):
+            pause = view.at - before.at
+            if pause >= _GAP:
+                continues = view.comes_back and pause <= _CONTINUED_WITHIN
+                first = view._replace(channel=first.channel) if continues else view
+                yield first
 
 
 def tabulate(views: list[View]) -> list[str]:

@@ -71,9 +71,16 @@ class VisitorStory:
         done, growing = _split(folded, time, rules)
         changes = self._compare(done, growing)
         self.fragments = Fragments()
-        self.fragments.add_rows(growing)
+        self.fragments.add_rows(
+            growing, [row.session_id for row in growing.sessions if self._has_changed(row)]
+        )
         self.size = sum(map(len, growing))
         return changes
+
+    def _has_changed(self, session: Session) -> bool:
+        """Whether a session differs from its published row in what the session after it depends on."""
+        before = self.sessions.get(session.session_id)
+        return before is None or _what_continues(before) != _what_continues(session)
 
     def _compare(self, done: VisitorRows, growing: VisitorRows) -> Changes:
         """Compare finished rows with published rows; published rows with a key in `growing` are kept."""
@@ -83,6 +90,12 @@ class VisitorStory:
             _differences(self.searches, done.searches, growing.searches, lambda row: row.event_id),
         )
         return Changes(*(VisitorRows(*rows) for rows in zip(*by_table, strict=True)))
+
+
+def _what_continues(session: Session) -> tuple[object, ...]:
+    """What a session that continues this one takes from it, and its end, which decides whether it does."""
+    first, last = Session._fields.index("campaign_source"), Session._fields.index("continues")
+    return session.ended_at, *session[first : last + 1]
 
 
 def _differences(

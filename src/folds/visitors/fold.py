@@ -1,7 +1,7 @@
 """The visitor fold: computes a visitor's rows from new events and existing rows."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -69,9 +69,14 @@ class Fragments:
         elif searches and event.role in SEARCH_ROLES:
             self.searches.append(search_piece(event))
 
-    def add_rows(self, rows: VisitorRows) -> None:
-        """Add the fragments of existing rows."""
-        self.sessions.extend(map(session_fragment, rows.sessions))
+    def add_rows(self, rows: VisitorRows, changed: Collection[str] = ()) -> None:
+        """Add the fragments of existing rows.
+
+        Args:
+            rows: the rows.
+            changed: ids of sessions that differ from their published rows.
+        """
+        self.sessions.extend(session_fragment(row, row.session_id in changed) for row in rows.sessions)
         for impression in rows.impressions:
             self.impressions[impression.promotion_id].extend(impression.made_of)
         for search in rows.searches:

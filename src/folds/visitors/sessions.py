@@ -59,7 +59,7 @@ class Fragment(NamedTuple):
         entry: of the first event: url, referrer, whether that is internal, rules_version.
         origin: campaign, click id and channel of the first event, or of the session that it continues.
         continues: id of that session.
-        is_row: a session that was computed before, not an event.
+        is_row: a session as it was published, not an event or a session that has changed since.
     """
 
     started_at: int
@@ -92,8 +92,8 @@ def event_fragment(event: Event) -> Fragment:
     return Fragment(at, uid, at, uid, url, 1, event.role == PAGE_VIEW, entry, Origin(*event[7:16]))
 
 
-def session_fragment(session: Session) -> Fragment:
-    """Convert a session to a fragment."""
+def session_fragment(session: Session, has_changed: bool = False) -> Fragment:
+    """Convert a session to a fragment; `has_changed`: it differs from its published row."""
     first = (session.entry_url, session.entry_referrer, session.has_internal_referrer, session.rules_version)
     return Fragment(
         session.started_at,
@@ -106,7 +106,7 @@ def session_fragment(session: Session) -> Fragment:
         Entry(*first),
         _origin_of(session),
         session.continues,
-        is_row=True,
+        is_row=not has_changed,
     )
 
 

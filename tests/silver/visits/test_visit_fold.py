@@ -15,7 +15,7 @@ from folds.visitors.events import Event
 from folds.visitors.fold import VisitorRows
 from folds.visitors.rules import VisitorRules
 from kit.histories import fold_history
-from kit.oracle_wire import DAY, MINUTE, Fields
+from kit.oracle_wire import DAY, MINUTE, SECOND, Fields
 from kit.visitor_stories import NOON, STORIES, Story, event, to_events
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.silver import EVENTS, FOLDED
@@ -125,6 +125,17 @@ def test_changes_turn_published_rows_into_rows_of_all_events(story: Story, size:
         else:
             rows_after[key] = row
     assert rows_after == rows_by_key(published(story.events))
+
+
+def test_session_that_ends_later_is_continued_in_the_next_chunk() -> None:
+    returns = event(NOON + DAY + 8 * SECOND, uid="e2") | {"has_internal_referrer": True}
+    first, late = event(NOON, uid="e0"), event(NOON + 9 * SECOND, uid="e1")
+    rows = [row for each in published([first, returns]) for row in history_rows(each)]
+    changes = fold([*rows, *event_rows([late])], size=1, chunk=0)
+    assert {row["first_event_id"]: row["continues"] is not None for *_, row in changes.values()} == {
+        "e0": False,
+        "e2": True,
+    }
 
 
 def test_unchanged_row_is_not_emitted() -> None:
