@@ -19,7 +19,7 @@ from serving.causes.causes import Causes
 CHECKED_TABLES = (*FOLDED, *CREDIT, *DAYS, "gold.traffic")
 WATERMARK_TABLES = (*FOLDED, "gold.conversions", "gold.traffic")
 NOT_EXPLAINED = {
-    "gold.traffic": "windows of sessions that continue another, and of orders outside sessions, name no event",
+    "gold.traffic": "windows of sessions that continue another and of orders without one name no event",
     "silver.impressions": "no impression of these stories expires in a commit of its own",
 }
 SAMPLE_SIZES = [10, pytest.param(30, marks=pytest.mark.long)]
