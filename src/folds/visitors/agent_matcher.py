@@ -29,7 +29,7 @@ class Matcher:
     Args:
         patterns: regular expressions, searched anywhere.
         names: found at the start of a word; see `AgentRules`.
-        not_read: regular expressions of the parts that are not looked at.
+        not_read: regular expressions of the parts that are ignored.
     """
 
     def __init__(self, patterns: Iterable[str], names: Iterable[str], not_read: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ from folds.visitors.events import Event
 from folds.visitors.exposures import Impression, Search
 from folds.visitors.fold import Fragments, VisitorRows, fold_visitor
 from folds.visitors.rules import VisitorRules
-from folds.visitors.sessions import Session
+from folds.visitors.sessions import Session, origin_of
 
 Row = TypeVar("Row", Session, Impression, Search)
 
@@ -94,8 +94,7 @@ class VisitorStory:
 
 def _what_continues(session: Session) -> tuple[object, ...]:
     """What a session that continues this one takes from it, and its end, which decides whether it does."""
-    first, last = Session._fields.index("campaign_source"), Session._fields.index("continues")
-    return session.ended_at, *session[first : last + 1]
+    return session.ended_at, session.continues, origin_of(session)
 
 
 def _differences(

@@ -104,7 +104,7 @@ def session_fragment(session: Session, has_changed: bool = False) -> Fragment:
         session.events,
         session.page_views,
         Entry(*first),
-        _origin_of(session),
+        origin_of(session),
         session.continues,
         is_row=not has_changed,
     )
@@ -140,13 +140,14 @@ def join_fragments(
         ):
             before = sessions[-1]
             if first.started_at - before.ended_at <= rules.continuation_span:
-                origin, continues = _origin_of(before), before.session_id
+                origin, continues = origin_of(before), before.session_id
         has_changed = not visit.is_row or (origin, continues) != (first.origin, first.continues)
         sessions.append(_session(visitor, visit, origin, continues, watermark, rules.session_gap))
     return sessions
 
 
-def _origin_of(session: Session) -> Origin:
+def origin_of(session: Session) -> Origin:
+    """Campaign, click id and channel of a session."""
     return Origin(*session[9:18])
 
 

@@ -49,7 +49,7 @@ class AgentRules:
         patterns: regular expressions, searched anywhere in a user agent.
         names: found at the start of a word; one of up to five letters is a whole word. `^` is the start of
             the user agent, `$` its end.
-        not_read: regular expressions of the parts that are not looked at.
+        not_read: regular expressions of the parts that are ignored.
         without_user_agent: libraries (`context.library.name`) whose events without a user agent are a
             program's.
     """

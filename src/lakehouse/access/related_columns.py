@@ -51,6 +51,7 @@ _WHOLE_RECORDS = (
     "bronze.kafka_records.value",
     "bronze.kafka_records.headers",
     "silver.events.properties",
+    "silver.events.unread_value",
     "silver.rejected_events.value",
     "ops.reads.subject",
 )

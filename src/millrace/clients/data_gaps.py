@@ -167,7 +167,7 @@ def _time_gaps(message: Message) -> Iterator[tuple[str, str]]:
 
 
 def _id_gaps(value: bytes, message: Message, outcome: Event | Rejection) -> Iterator[tuple[str, str]]:
-    """Ids that were sent and that the parser took for missing, and those that it doesn't look at."""
+    """Ids that were sent and that the parser took for missing, and those that it does not read."""
     anonymous, user = _stripped(message.anonymous_id), _stripped(message.user_id)
     if isinstance(outcome, Event):
         is_dropped = (bool(user) and outcome.user_id is None) or (

@@ -167,7 +167,7 @@ def test_late_landing_changes_every_session_that_continues_it() -> None:
 
 
 def test_unread_session_keeps_its_part_in_a_chain() -> None:
-    """A session that is only context is left as it is, even if its rules have changed meanwhile."""
+    """A session that is only context is left as it is, even if its rules have changed since."""
     rows = list(fold_history("a", to_events(CHAIN), RULES, 10**18).sessions)
     kept = [row._replace(channel="Affiliates") for row in rows[1:3]]
     assert added(kept, [], 0) == kept
