@@ -49,6 +49,7 @@ class Windows:
             {
                 "at": event["event_time"],
                 "visitor": event["visitor_id"],
+                "of": event["visitor_id"],
                 "events": 1,
                 "channel": self._channel_of(event),
                 "page_views": event["role"] == "page_view",
@@ -64,7 +65,8 @@ class Windows:
         nothing = dict.fromkeys(_SUMS, 0)
         return facts + [
             {**nothing, "at": each["converted_at"], "visitor": None, "channel": each["channel"],
-             "conversions": each["is_counted"], "money": each["reporting_value"] or _ZERO}
+             "of": each["visitor_id"], "conversions": each["is_counted"],
+             "money": each["reporting_value"] or _ZERO}
             for each in self.gold.conversions
         ]  # fmt: skip
 

@@ -133,7 +133,7 @@ class SimulatedJobs:
     def _append_minutes(self, oracle: Oracle, state: State) -> None:
         now: Counter[tuple[Any, ...]] = Counter()
         for fact in oracle.windows._facts:
-            cell = fact["visitor"], fact["at"] // MINUTE * MINUTE, fact["channel"]
+            cell = fact["of"], fact["at"] // MINUTE * MINUTE, fact["channel"]
             for name in _SUMS:
                 now[(*cell, name)] += fact[name]
         cells: dict[tuple[Any, ...], dict[str, Any]] = {}

@@ -13,15 +13,13 @@ from kit.scenarios import in_time, rate_records, rush_events, search_events, sto
 from kit.simulated_jobs import CREDIT, DAYS, FOLDED, SimulatedJobs
 from kit.undoing import assert_undone
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.exposures import IMPRESSIONS
 from lakehouse.settings import load_settings
 from serving.causes.causes import Causes
 
+WITHOUT_EXPIRY = pytest.mark.xfail(strict=False, reason="no impression of these stories expires alone")
 CHECKED_TABLES = (*FOLDED, *CREDIT, *DAYS, "gold.traffic")
 WATERMARK_TABLES = (*FOLDED, "gold.conversions", "gold.traffic")
-NOT_EXPLAINED = {
-    "gold.traffic": "windows of sessions that continue another and of orders without one name no event",
-    "silver.impressions": "no impression of these stories expires in a commit of its own",
-}
 SAMPLE_SIZES = [10, pytest.param(30, marks=pytest.mark.long)]
 
 
@@ -38,13 +36,11 @@ def changes_of(jobs: SimulatedJobs, name: str) -> list[dict[str, Any]]:
     return changes_with_causes(jobs.warehouse, name, causes)
 
 
-def checked(name: str) -> Any:
-    reason = NOT_EXPLAINED.get(name)
-    return pytest.param(name, marks=pytest.mark.xfail(strict=False, reason=reason)) if reason else name
-
-
 @pytest.mark.parametrize("count", SAMPLE_SIZES)
-@pytest.mark.parametrize("name", map(checked, CHECKED_TABLES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=WITHOUT_EXPIRY if each == IMPRESSIONS.name else ()) for each in CHECKED_TABLES],
+)
 def test_row_reverts_to_previous_value_without_its_cause(jobs: SimulatedJobs, name: str, count: int) -> None:
     changes = changes_of(jobs, name)
     kinds = Counter("+".join(sorted(each["caused_by"])) for each in changes)
