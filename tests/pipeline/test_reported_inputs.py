@@ -172,7 +172,7 @@ def test_order_of_a_server_is_of_its_user_and_no_visit(home: Home) -> None:
     assert home.sql("SELECT count(*) FROM silver.sessions WHERE visitor_id IN ('28-web1', '7')") == [["1"]]
     assert home.sql("SELECT count(*) FROM gold.touches WHERE visitor_id IN ('28-web1', '7')") == [["1"]]
     assert {str(rows) for rows in credit(home, "28-O").values()} == {"[['Email', '', '1.0']]"}
-    day = "window_kind = 'day' AND window_start = '2026-05-01' AND channel = 'Email'"
+    day = "window_kind = '1 day' AND window_start = '2026-05-01' AND channel = 'Email'"
     ((conversions,),) = home.sql(f"SELECT conversions FROM gold.traffic WHERE {day}")
     orders = "date_trunc('day', converted_at) = '2026-05-01' AND is_counted"
     last = f"SELECT count(*) FROM gold.conversions WHERE channel = 'Email' AND {orders}"
