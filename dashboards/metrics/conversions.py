@@ -29,13 +29,13 @@ def latest_conversions(ask: Ask, scope: Scope) -> pl.DataFrame:
     Channels filter by the channel of the visit; without one, by that of the last touch.
     """
     order = ("-converted_at", "conversion_id")
-    visit = ("visit", "channel") if scope.channels else ()
+    visit = ("visit", "traffic_channel") if scope.channels else ()
     limit = _LOOKED_AT if scope.channels else _LATEST
     found = ask(
         scope.within(Query("gold.conversions", (*_SHOWN, *visit), order=order, limit=limit), "converted_at")
     )
     if scope.channels:
-        channel = pl.coalesce(pl.col("visit").struct.field("channel"), "channel")
+        channel = pl.coalesce(pl.col("visit").struct.field("channel"), "traffic_channel")
         found = found.filter(channel.is_in(scope.channels)).head(_LATEST)
     state = pl.when("is_final").then(pl.lit("final")).otherwise(pl.lit(EARLY)).alias("state")
     return found.select(*_SHOWN[:-1], state)

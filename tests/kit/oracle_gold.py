@@ -150,7 +150,7 @@ class Gold:
     def conversions(self) -> list[Fields]:
         """gold.conversions."""
         return [
-            {**each, "touches": len(journey), "channel": _counted_under(each, journey)}
+            {**each, "touches": len(journey), "traffic_channel": _counted_under(each, journey)}
             for each in self._conversions.values()
             for journey in [self._journey(each)]
         ]

@@ -60,7 +60,8 @@ def host_of(address: str | None) -> str | None:
 def registered_domain(host: str) -> str | None:
     """The longest public suffix that is part of a host, and one label more; None if there is none."""
     labels = host.split(".")
-    if "" in labels or _is_ip(host.strip("[]")) or host.startswith("[") or len(host) > 253:
+    is_address = re.fullmatch(r"[\d.]+", host) or host.startswith("[") or _is_ip(host)
+    if "" in labels or is_address or len(host) > 253:
         return None
     suffix = 1
     for length in range(1, len(labels) + 1):

@@ -64,7 +64,7 @@ class Windows:
         ]
         nothing = dict.fromkeys(_SUMS, 0)
         return facts + [
-            {**nothing, "at": each["converted_at"], "visitor": None, "channel": each["channel"],
+            {**nothing, "at": each["converted_at"], "visitor": None, "channel": each["traffic_channel"],
              "of": each["visitor_id"], "conversions": each["is_counted"],
              "money": each["reporting_value"] or _ZERO}
             for each in self.gold.conversions

@@ -175,7 +175,7 @@ def test_order_of_a_server_is_of_its_user_and_no_visit(home: Home) -> None:
     day = "window_kind = '1 day' AND window_start = '2026-05-01' AND channel = 'Email'"
     ((conversions,),) = home.sql(f"SELECT conversions FROM gold.traffic WHERE {day}")
     orders = "date_trunc('day', converted_at) = '2026-05-01' AND is_counted"
-    last = f"SELECT count(*) FROM gold.conversions WHERE channel = 'Email' AND {orders}"
+    last = f"SELECT count(*) FROM gold.conversions WHERE traffic_channel = 'Email' AND {orders}"
     assert home.sql(last) == [[conversions]]
 
 

@@ -70,7 +70,7 @@ class Balance:
         if self._left and compared is None:
             self._is_exact = False
             return sent
-        if compared is not None and -compared <= self._left:
+        if self._left and compared is not None and -compared <= self._left:
             self._left += compared
             return sent
         cut = self._converted(self._left, currency, at)

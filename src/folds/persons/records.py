@@ -66,7 +66,7 @@ class ConversionRow(NamedTuple):
     """Row of gold.conversions.
 
     Args:
-        channel: of its visit; without one, of its last touch; None without either.
+        traffic_channel: of its visit; without one, of its last touch; None without either.
         due_at: the watermark that makes it final; None once it is.
     """
 
@@ -86,7 +86,7 @@ class ConversionRow(NamedTuple):
     is_of_order: bool
     is_counted: bool
     touches: int
-    channel: str | None
+    traffic_channel: str | None
     is_final: bool
     due_at: int | None
     url: str | None

@@ -118,7 +118,7 @@ def _converted(conversions: DataFrame) -> DataFrame:
     return conversions.select(
         "visitor_id",
         F.date_trunc("minute", "converted_at").alias("minute"),
-        F.coalesce("visit.channel", "channel").alias("channel"),
+        F.coalesce("visit.channel", "traffic_channel").alias("channel"),
         F.coalesce("is_counted", F.lit(True)).cast("bigint").alias("conversions"),
         F.coalesce("reporting_value", F.lit(0)).alias("value"),
     )

@@ -102,7 +102,11 @@ CONVERSIONS = Table(
         ),
         Column("is_counted", "boolean", "counts as a conversion: refunds and cancellations are money alone"),
         Column("touches", "bigint", "touches in the look-back"),
-        Column("channel", "string", "channel of its session; without one, of its last touch"),
+        Column(
+            "traffic_channel",
+            "string",
+            "channel that windows count it under: of its session, else of its last touch",
+        ),
         Column("is_final", "boolean", "the watermark has passed it"),
         Column("due_at", "timestamp", "watermark that makes it final; null once it is"),
         Column("url", "string", "address of the goal event"),

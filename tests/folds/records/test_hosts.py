@@ -59,6 +59,7 @@ def test_host_is_extracted_from_url(address: str, host: str | None) -> None:
         ("localhost", None),
         ("[2001:db8::1]", None),
         ("192.0.2.1", None),
+        ("192.0.2", None),
         ("a..b", None),
         ("a." * 200 + "example", None),
     ],

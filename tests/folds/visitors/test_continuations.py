@@ -50,7 +50,7 @@ def test_return_from_payment_keeps_campaign_and_channel_and_is_no_touch() -> Non
     assert [(touch.kind, touch.touch_id) for touch in found.touches] == [("visit", first.session_id)]
     assert {model: found.credit(model) for model in MODELS} == {name: [("Email", 1.0)] for name in MODELS}
     (conversion,) = found.persons.conversions
-    assert (conversion.channel, conversion.visit and conversion.visit.session_id) == (
+    assert (conversion.traffic_channel, conversion.visit and conversion.visit.session_id) == (
         "Email",
         second.session_id,
     )

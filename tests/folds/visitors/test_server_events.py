@@ -63,7 +63,7 @@ def test_order_of_a_server_takes_credit_and_channel_of_the_visit(name: str) -> N
     assert [(touch.kind, touch.channel) for touch in found.touches] == [("visit", "Email")]
     assert {(row.channel, row.credit) for row in found.persons.attribution} == {("Email", 1.0)}
     (conversion,) = found.persons.conversions
-    assert (conversion.visit, conversion.channel) == (None, "Email")
+    assert (conversion.visit, conversion.traffic_channel) == (None, "Email")
     assert [step.kind for step in found.persons.trails] == ["goal"]
     assert {row.channel for row in found.minutes if row.minute % DAY == (10 * 60 + 3) * MINUTE} == {None}
 
@@ -71,7 +71,7 @@ def test_order_of_a_server_takes_credit_and_channel_of_the_visit(name: str) -> N
 def test_order_of_a_server_without_touch_has_no_channel() -> None:
     found = credit_messages([sent("1", "Order Completed", 0, userId="7", properties=ORDER)])
     assert (found.sessions, found.touches) == ([], [])
-    assert [row.channel for row in found.persons.conversions] == [None]
+    assert [row.traffic_channel for row in found.persons.conversions] == [None]
     assert {(row.channel, row.touch_id, row.credit) for row in found.persons.attribution} == {
         ("Direct", None, 1.0)
     }
