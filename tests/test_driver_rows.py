@@ -33,6 +33,7 @@ ALLOWED = {
     ("silver/repair.py", "__call__"): _HOURS_AND_COUNTS,
     ("silver/repair.py", "_write_dimensions"): _EXTENTS,
     ("silver/repair.py", "_write_visits"): _EXTENTS,
+    ("silver/people/shared_visitors.py", "add_changes"): _EXTENTS,
     ("silver/visits/visit_history.py", "affected_rows"): _HOURS,
     ("gold/credit/affected_conversions.py", "_of_orders"): _HOURS,
     ("gold/credit/area.py", "_near"): _HOURS,

@@ -17,9 +17,10 @@ from folds.rule_numbers import load_rule_numbers
 from folds.visitors.rules import VisitorRules
 from gold.credit.bot_refunds import all_bot_refunds
 from gold.credit.credit_changes import is_page_view
-from gold.credit.credit_fold import credit
+from gold.credit.credit_fold import PAGE_COLUMNS, credit
 from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minutes import all_minute_changes
+from gold.credit.persons import with_person
 from gold.credit.visit_fold import GOAL, MINUTE, all_visits
 from gold.daily.update import QUERIES, Daily
 from gold.gate.gate_view import check_backlog, pin_to_gate
@@ -81,27 +82,22 @@ class _History:
     def credit(self) -> DataFrame:
         """Conversions, attribution and trails."""
         identities = self.lake.read(IDENTITIES.name)
-        goals = with_person(rows_of_kind(self.visits, GOAL), identities)
+        goals = with_person(rows_of_kind(self.visits, GOAL), identities, "converted_at")
         goals = goals.withColumn("is_published", F.lit(False)).select(*Goal._fields)
-        touches = with_person(rows_of_kind(self.visits, TOUCHES.short_name), identities)
-        events = self.dimensions.people(self.lake.read(EVENTS.name)).where(is_page_view())
-        pages = events.join(goals.select("visitor_id").distinct(), "visitor_id", "left_semi")
+        touches = with_person(rows_of_kind(self.visits, TOUCHES.short_name), identities, "touched_at")
+        views = self.dimensions.people(self.lake.read(EVENTS.name)).where(is_page_view())
+        pages = views.select(*PAGE_COLUMNS).join(
+            goals.select("visitor_id", "person_id").distinct(), "visitor_id"
+        )
         rows = credit(
             goals.unionByName(self.bot_refunds),
             self.dimensions.rates,
             touches,
-            with_person(pages, identities),
+            pages,
             to_micros(self.watermark),
             self.person_rules,
         )
         return checkpoint(rows)
-
-
-def with_person(rows: DataFrame, identities: DataFrame) -> DataFrame:
-    """Add `person_id`: the visitor's user id, else the visitor."""
-    users = identities.select("visitor_id", F.col("user_id").alias("_user"))
-    named = rows.drop("user_id").join(users, "visitor_id", "left")
-    return named.withColumn("person_id", F.coalesce("_user", "visitor_id")).drop("_user")
 
 
 class RebuildInputs:

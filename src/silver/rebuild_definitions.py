@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 
 from folds.records.parse_rules import load_parse_rules
 from folds.rule_numbers import load_rule_numbers
-from folds.visitors.bots import load_bot_rules
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.exposures import SEARCH_RESULTS
@@ -35,7 +34,7 @@ from silver.dedup.classify import classify, dedup_candidates, records_of_class
 from silver.dedup.deduplicate import mark_duplicates
 from silver.exchange_rates import rate_changes
 from silver.parsing.record_parser import RecordParser
-from silver.people.identities_and_bots import COLUMNS, all_rows
+from silver.people.identities_and_bots import COLUMNS, PeopleRules, all_rows
 from silver.visits.result_fold import all_results
 from silver.visits.visit_fold import all_visits
 
@@ -127,7 +126,7 @@ def _known_by(run: JobContext, table: Table) -> DataFrame:
     """Compute a table from the events that repair has processed; unchanged rows keep their ingest stamp."""
     upto = processed_through(run, "repair", table.name)
     events = _events_through(run, upto).select("visitor_id", *COLUMNS)
-    found = all_rows(events, table, load_bot_rules(run.settings.conf))
+    found = all_rows(events, table, PeopleRules.load(run.settings.conf))
     standing = run.lake.read(table.name)
     facts = table.deterministic_columns
     stamps = {name: standing[name] for name in table.column_names if name not in facts}

@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from folds.rule_numbers import RuleNumbers, load_rule_numbers
-from folds.visitors.bots import load_bot_rules
 from folds.visitors.events import Event
 from folds.visitors.results import RESULT_ROLES
 from folds.visitors.rules import VisitorRules
@@ -24,7 +23,14 @@ from lakehouse.run.microbatch import Batch, Outcome, stamped_within
 from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import EPOCH
 from silver.dedup.classify import stamped_after
-from silver.people.identities_and_bots import COLUMNS, DIMENSIONS, dimension_changes, stamps_of
+from silver.people.identities_and_bots import (
+    COLUMNS,
+    DIMENSIONS,
+    PeopleRules,
+    dimension_changes,
+    stamps_of,
+)
+from silver.people.shared_visitors import SharedVisitors, shared_aggregates
 from silver.visits.shown_results import late_results
 from silver.visits.visit_fold import events_of, fold_visits
 from silver.visits.visit_history import affected_rows
@@ -81,11 +87,12 @@ class Repair:
 
     def _write_dimensions(self, events: DataFrame, hours: list[list[int]], batch: Batch) -> None:
         lake, conf = self._run.lake, self._run.settings.conf
-        rules = load_bot_rules(conf)
-        near = TimePruner.of_hours(hours, timedelta(microseconds=rules.span))
+        rules = PeopleRules.load(conf)
+        near = TimePruner.of_hours(hours, timedelta(microseconds=rules.bots.span))
         stamps = stamps_of(batch.upto, rules_version(conf))
         folded = dimension_changes(lake, events, near, rules, stamps)
-        changes, extents, _ = checkpoint_changes(folded, DIMENSIONS)
+        found = checkpoint_changes(folded, DIMENSIONS, **shared_aggregates())
+        changes, extents = SharedVisitors(lake, rules, stamps, batch.upto).add_changes(*found)
         run_concurrently(
             [partial(write_kind, lake, each, changes, extents, batch.upto) for each in DIMENSIONS]
         )

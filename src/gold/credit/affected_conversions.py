@@ -12,6 +12,7 @@ from folds.persons.refunds import OrderRules
 from gold.credit.area import Area
 from gold.credit.bot_refunds import find_bot_refunds, of_nobody
 from gold.credit.dimensions import Dimensions
+from gold.credit.persons import SPAN, touches_span
 from gold.credit.reversals import is_reversal
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.delta.delta_tables import Lakehouse
@@ -124,24 +125,44 @@ def find_conversions(lake: Lakehouse, near: TimePruner, keys: DataFrame, column:
 
 def _directly_affected(lake: Lakehouse, changes: Changes) -> Iterable[DataFrame]:
     area, dimensions, conversions = changes.area, changes.dimensions, lake.read(CONVERSIONS.name)
+    spans = dimensions.identities_of(changes.touched)
+    touched = changes.touched.join(
+        F.broadcast(spans.select("visitor_id", "user_id", *SPAN)).alias("span"),
+        (changes.touched["visitor_id"] == F.col("span.visitor_id")) & touches_span("touched_at"),
+        "left",
+    )
     low = F.unix_micros("touched_at")
-    touched = dimensions.persons_of(changes.touched.select("visitor_id").distinct())
-    led = changes.touched.join(F.broadcast(touched), "visitor_id").select(
-        F.col("person_id").alias(_ID), low.alias("low"), (low + changes.look_back + 1).alias("high")
+    led = touched.select(
+        F.coalesce("user_id", changes.touched["visitor_id"]).alias(_ID),
+        low.alias("low"),
+        (low + changes.look_back + 1).alias("high"),
     )
     spans = area.spans.select(F.col("visitor_id").alias(_ID), "low", "high").unionByName(led)
     is_near = area.pruner.contains("converted_at") | changes.touched_near.contains("converted_at")
     ids = F.explode(F.array_distinct(F.array("visitor_id", "person_id")))  # one read for both
     yield within_spans(conversions.where(is_near).withColumn(_ID, ids), spans, _ID, "converted_at").drop(_ID)
     if dimensions.has_renamed:
-        renamed = dimensions.renamed
-        ever = F.explode(F.concat("user_ids", F.array("visitor_id")))
-        yield semi_join(conversions, renamed, "visitor_id")
-        yield semi_join(conversions, renamed.select(ever.alias("person_id")).distinct(), "person_id")
+        yield from _renamed(conversions, dimensions, changes.look_back)
     if dimensions.has_new_bots:
         yield semi_join(conversions, dimensions.new_bots, "visitor_id")
     if dimensions.has_new_rates:
         yield _rated_by(conversions, dimensions.rates.where(dimensions.new_rates))
+
+
+def _renamed(conversions: DataFrame, dimensions: Dimensions, look_back: int) -> Iterable[DataFrame]:
+    """Conversions in spans that have changed, and later ones of the persons who may have lost or got a touch.
+
+    Whoever had a span before still has one of the visitor's, since no login is ever removed; or it is the
+    visitor, before the first login.
+    """
+    renamed = checkpoint(dimensions.renamed)
+    until = (F.col("high") + 1).alias("high")
+    yield within_spans(conversions, renamed.select("visitor_id", "low", until), "visitor_id", "converted_at")
+    users = dimensions.identities_of(renamed).select("visitor_id", "user_id").distinct()
+    changed = renamed.select("visitor_id", "low", (F.col("high") + look_back + 1).alias("high"))
+    whose = F.explode(F.array("user_id", "visitor_id")).alias("person_id")
+    persons = users.join(F.broadcast(changed), "visitor_id").select(whose, "low", "high").distinct()
+    yield within_spans(conversions, persons, "person_id", "converted_at")
 
 
 def _of_orders(lake: Lakehouse, orders: DataFrame, known: DataFrame) -> DataFrame | None:
@@ -178,9 +199,8 @@ def published_goals(rows: DataFrame) -> DataFrame:
 def _goals_of_people(before: DataFrame, changes: Changes) -> DataFrame:
     """Goal events of the area and published rows, each with its current person."""
     new = changes.goals.withColumns({"is_published": F.lit(False), "person_id": F.lit(None).cast("string")})
-    goals = new.select(*Goal._fields).unionByName(published_goals(before)).drop("person_id")
-    persons = changes.dimensions.persons_of(goals.select("visitor_id").distinct())
-    return goals.join(F.broadcast(persons), "visitor_id").select(*Goal._fields)
+    goals = new.select(*Goal._fields).unionByName(published_goals(before))
+    return changes.dimensions.with_person(goals, "converted_at").select(*Goal._fields)
 
 
 def _union(frames: Iterable[DataFrame]) -> DataFrame:

@@ -11,6 +11,7 @@ from folds.visitors.events import PAGE_VIEW
 from gold.credit.affected_conversions import AffectedConversions
 from gold.credit.credit_fold import PAGE_COLUMNS, TABLES, credit
 from gold.credit.dimensions import Dimensions
+from gold.credit.persons import SPAN, is_in_span
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.contracts.table import DELETED
@@ -84,13 +85,15 @@ def _touches(
         .groupBy("person_id")
         .agg((F.min(at) - look_back).alias("low"), (F.max(at) + 1).alias("high"))
     )
-    visitors = checkpoint(dimensions.visitors_of(persons))
+    spans = checkpoint(dimensions.spans_of(persons))
     columns = TOUCHES.column_names
     published = lake.read(TOUCHES.name).where(affected.touches_near.contains("touched_at"))
-    published = within_spans(published, visitors, "visitor_id", "touched_at")
+    published = within_spans(published, spans, "visitor_id", "touched_at")
     current = without(published, changes, "touch_id").select(*columns)
     current = current.unionByName(changes.where(~F.col(DELETED)).select(*columns))
-    return current.join(F.broadcast(visitors.select("visitor_id", "person_id")), "visitor_id")
+    theirs = F.broadcast(spans.select(F.col("visitor_id").alias("_visitor"), "person_id", *SPAN))
+    is_theirs = (F.col("visitor_id") == F.col("_visitor")) & is_in_span("touched_at", "event_id")
+    return current.join(theirs, is_theirs).select(*columns, "person_id")
 
 
 def _page_views(lake: Lakehouse, goals: DataFrame, near: TimePruner) -> DataFrame:

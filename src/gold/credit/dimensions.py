@@ -8,11 +8,14 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from gold.credit.persons import SPAN, with_person
 from lakehouse.contracts.silver import BOTS, EXCHANGE_RATES, IDENTITIES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.semi_join import semi_join
 from lakehouse.run.microbatch import Batch, stamped_within
-from lakehouse.timestamps import EPOCH, to_micros
+from lakehouse.timestamps import EPOCH, FIRST, LAST, to_micros
+
+_FIRST, _LAST = to_micros(FIRST), to_micros(LAST)
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Dimensions:
         watermark: the watermark of the upstream job, in microseconds.
         of_side_input: a condition: the ingest stamp of a row is in the micro-batch's side input.
         has_new_bots: whether bots were found since the last micro-batch.
-        has_renamed: whether visitors may have been identified since the last micro-batch.
+        has_renamed: whether events may have got another person since the last micro-batch.
         new_rates: a condition: an exchange rate arrived in this micro-batch.
         has_new_rates: whether there are such rates.
     """
@@ -51,8 +54,14 @@ class Dimensions:
 
     @property
     def renamed(self) -> DataFrame:
-        """visitor_id and user_ids of the visitors identified since the last micro-batch."""
-        return self.lake.read(IDENTITIES.name).where(self.of_side_input).select("visitor_id", "user_ids")
+        """visitor_id and user_id of spans that changed since the last micro-batch, and their bounds.
+
+        Bounds are `low` and `high`, both included, in microseconds.
+        """
+        rows = self.lake.read(IDENTITIES.name).where(self.of_side_input)
+        low = F.coalesce(F.unix_micros("valid_from"), F.lit(_FIRST)).alias("low")
+        high = F.coalesce(F.unix_micros("valid_to"), F.lit(_LAST)).alias("high")
+        return rows.select("visitor_id", "user_id", low, high)
 
     @property
     def rates(self) -> DataFrame:
@@ -67,38 +76,43 @@ class Dimensions:
         """visitor_id of those visitors of a micro-batch that are bots."""
         return semi_join(self.bots, visitors, "visitor_id")
 
-    def persons_of(self, visitors: DataFrame) -> DataFrame:
-        """visitor_id and person_id of visitors of a micro-batch: the user id, else the visitor_id.
+    def identities_of(self, visitors: DataFrame) -> DataFrame:
+        """Rows of silver.identities of visitors of a micro-batch.
 
         Args:
-            visitors: visitor_id, each once.
+            visitors: visitor_id.
         """
-        known = self.lake.read(IDENTITIES.name).select("visitor_id", "user_id")
-        found = visitors.join(F.broadcast(semi_join(known, visitors, "visitor_id")), "visitor_id", "left")
-        return found.select("visitor_id", F.coalesce("user_id", "visitor_id").alias("person_id"))
+        return semi_join(self.lake.read(IDENTITIES.name), visitors, "visitor_id")
 
-    def visitors_of(self, persons: DataFrame) -> DataFrame:
-        """visitor_id, person_id and the other columns, for all visitors of persons of a micro-batch.
+    def with_person(self, rows: DataFrame, time: str) -> DataFrame:
+        """Add person_id to few rows with visitor_id, event_id and a time; see `with_person`."""
+        return with_person(rows, F.broadcast(self.identities_of(rows)), time)
+
+    def spans_of(self, persons: DataFrame) -> DataFrame:
+        """visitor_id, `SPAN`, person_id and the other columns, for all spans of persons of a micro-batch.
 
         A visitor without a user id is its own person, and is assumed to exist.
 
         Args:
             persons: person_id, each once, and other columns.
         """
-        columns, is_named = persons.columns, F.col("user_id") == F.col("person_id")
+        columns, is_theirs = persons.columns, F.col("user_id") == F.col("person_id")
         ids = F.explode(F.array_distinct(F.array("user_id", "visitor_id"))).alias("person_id")
-        known = self.lake.read(IDENTITIES.name).select("visitor_id", "user_id", ids)
+        known = self.lake.read(IDENTITIES.name).select("visitor_id", "user_id", *SPAN, ids)
         found = known.join(F.broadcast(persons), "person_id").select(
             *columns,
-            F.when(is_named, F.col("visitor_id")).alias("named"),
+            F.when(is_theirs, F.struct("visitor_id", *SPAN)).alias("span"),
             (F.col("visitor_id") == F.col("person_id")).alias("is_known"),
         )
-        none = {"named": F.lit(None).cast("string"), "is_known": F.lit(False)}
-        named = found.unionByName(persons.withColumns(none)).groupBy(*columns)
-        visitors, is_known = F.collect_set("named"), F.bool_or("is_known")
-        alone = F.when(is_known, F.array()).otherwise(F.array("person_id"))
-        theirs = named.agg(F.array_union(visitors, alone).alias("visitors"))
-        return theirs.select(F.explode("visitors").alias("visitor_id"), *columns)
+        types = {column.name: column.type for column in IDENTITIES.columns}
+        unbounded = [F.lit(None).cast(types[name]).alias(name) for name in SPAN]
+        own = F.array(F.struct(F.col("person_id").alias("visitor_id"), *unbounded))
+        none = F.lit(None).cast(found.schema["span"].dataType)
+        asked = persons.withColumns({"span": none, "is_known": F.lit(False)})
+        named = found.unionByName(asked).groupBy(*columns)
+        spans, is_known = F.collect_set("span"), F.bool_or("is_known")
+        theirs = named.agg(F.concat(spans, F.when(~is_known, own).otherwise(F.array())).alias("spans"))
+        return theirs.select(F.explode("spans").alias("span"), *columns).select("span.*", *columns)
 
 
 class DimensionLoader:

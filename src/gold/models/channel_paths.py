@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from folds.persons.models import DIRECT
+from gold.credit.persons import with_person
 from gold.models.model_periods import in_period, period_structs
 from lakehouse.rows.checkpointing import checkpoint
 
@@ -19,6 +20,7 @@ def find_paths(
     zone: str,
     watermark: datetime,
     look_back: timedelta,
+    view_through: bool = False,
 ) -> DataFrame:
     """Count the paths of each period.
 
@@ -33,12 +35,15 @@ def find_paths(
         zone: the time zone of the months.
         watermark: the watermark of gold.
         look_back: maximum time from a touch to the conversion on its path.
+        view_through: whether impressions that led to a visit without a click are touches.
 
     Returns:
         One row per period and path: period_start, period_end, channels (in order, at least one), conversions,
         value (decimal, of these conversions), nulls.
     """
-    steps = checkpoint(_mark_paths(_name_next_goals(_steps(touches, conversions, identities)), look_back))
+    steps = checkpoint(
+        _mark_paths(_name_next_goals(_steps(touches, conversions, identities, view_through)), look_back)
+    )
     step = F.struct("at", "id", "channel")
     taken = F.transform(
         F.sort_array(F.collect_list(F.when(~F.col("is_goal"), step))), lambda each: each["channel"]
@@ -59,38 +64,22 @@ def find_paths(
     return counted.select("period.*", *columns[1:])
 
 
-def with_view_touches(touches: DataFrame) -> DataFrame:
-    """Touches, and impressions with a view-through as touches; each once.
-
-    Args:
-        touches: gold.touches.
-    """
-    columns = ("touch_id", "visitor_id", "touched_at", "channel", "earns_credit")
-    views = touches.where("view IS NOT NULL").select(
-        F.col("view.event_id").alias("touch_id"),
-        "visitor_id",
-        F.col("view.at").alias("touched_at"),
-        "view.channel",
-        F.lit(True).alias("earns_credit"),
-    )
-    return touches.select(*columns).unionByName(views.dropDuplicates(["touch_id"]))
-
-
-def _steps(touches: DataFrame, conversions: DataFrame, identities: DataFrame) -> DataFrame:
+def _steps(
+    touches: DataFrame, conversions: DataFrame, identities: DataFrame, view_through: bool
+) -> DataFrame:
     """Touches and conversions as steps of persons: person_id, at, is_goal, id, channel, value."""
-    users = identities.select("visitor_id", F.col("user_id").alias("_user"))
-    person = F.coalesce("_user", "visitor_id").alias("person_id")
-    earning = touches.where("coalesce(earns_credit, true)")
-    touched = earning.join(users, "visitor_id", "left").select(
-        person,
+    known = with_person(touches, identities, "touched_at")
+    named = _with_view_touches(known) if view_through else known
+    touched = named.where("coalesce(earns_credit, true)").select(
+        "person_id",
         F.col("touched_at").alias("at"),
         F.lit(False).alias("is_goal"),
         F.col("touch_id").alias("id"),
         "channel",
         F.lit(None).cast(_MONEY).alias("value"),
     )
-    reached = conversions.join(users, "visitor_id", "left").select(
-        person,
+    reached = with_person(conversions, identities, "converted_at").select(
+        "person_id",
         F.col("converted_at").alias("at"),
         F.lit(True).alias("is_goal"),
         F.col("conversion_id").alias("id"),
@@ -98,6 +87,23 @@ def _steps(touches: DataFrame, conversions: DataFrame, identities: DataFrame) ->
         F.coalesce("reporting_value", F.lit(0).cast(_MONEY)).alias("value"),
     )
     return touched.unionByName(reached)
+
+
+def _with_view_touches(touches: DataFrame) -> DataFrame:
+    """Touches, and impressions with a view-through as touches of the visit's person; each once per person.
+
+    Args:
+        touches: gold.touches, with person_id.
+    """
+    columns = ("touch_id", "person_id", "touched_at", "channel", "earns_credit")
+    views = touches.where("view IS NOT NULL").select(
+        F.col("view.event_id").alias("touch_id"),
+        "person_id",
+        F.col("view.at").alias("touched_at"),
+        "view.channel",
+        F.lit(True).alias("earns_credit"),
+    )
+    return touches.select(*columns).unionByName(views.dropDuplicates(["touch_id", "person_id"]))
 
 
 def _name_next_goals(steps: DataFrame) -> DataFrame:

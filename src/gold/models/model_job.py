@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from folds.rule_numbers import RuleNumbers, load_rule_numbers
 from gold.gate.gate_view import pin_to_published
-from gold.models.channel_paths import find_paths, with_view_touches
+from gold.models.channel_paths import find_paths
 from gold.models.mlflow_models import record_run
 from gold.models.path_fold import CREDIT, credit_of_periods, fold_paths, path_file
 from gold.rules.model_run import ModelRun
@@ -50,14 +50,14 @@ def attribute_paths(run: JobContext) -> None:
 def _paths(run: JobContext, watermark: datetime, numbers: RuleNumbers) -> DataFrame:
     """The paths of each period."""
     counted = F.coalesce("is_counted", F.lit(True))  # null in rows that are older than the column
-    touches = run.lake.read(TOUCHES.name)
     return find_paths(
-        with_view_touches(touches) if numbers.view_through else touches,
+        run.lake.read(TOUCHES.name),
         run.lake.read(CONVERSIONS.name).where(counted),
         run.lake.read(IDENTITIES.name),
         run.settings.business_time_zone,
         watermark,
         numbers.look_back,
+        numbers.view_through,
     )
 
 

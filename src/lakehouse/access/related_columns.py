@@ -18,7 +18,10 @@ Columns = Mapping[Place, tuple[Table, Column]]
 _ADDRESSES = ("url", "referrer", "entry_url", "exit_url", "entry_referrer")
 _SAME_VALUES = (
     ("visitor_id", "user_id", "person_id"),
-    ("event_id", "first_event_id", "last_event_id", "search_event_id", "touch_id"),
+    (
+        *("event_id", "first_event_id", "last_event_id", "from_event_id", "to_event_id"),
+        *("search_event_id", "touch_id"),
+    ),
     _ADDRESSES,
     (
         "silver.events.value",
@@ -38,7 +41,6 @@ _DERIVED = {
     "touch_id": ("session_id", "event_id"),
     "conversion_id": ("order_id", "event_id", "refund_id"),
     "event_hash": ("event_id",),
-    "user_ids": ("user_id",),
     "gold.sketches.visitors": ("visitor_id",),
     "gold.sketches.order_values": ("gold.conversions.value",),
     "shown_products": ("product_id",),

@@ -12,7 +12,7 @@ from lakehouse.timestamps import to_micros
 from serving.causes.changed_row import ChangedRow
 from serving.causes.commit_input import MINUTES, CommitInput, CommitInputs
 from serving.causes.input_events import InputEvent, events_of, events_within
-from serving.causes.linked_visitors import Goals, Persons
+from serving.causes.linked_visitors import Goals, Persons, shared_visitors
 from serving.causes.other_causes import BOTS, RATES, NewBots, NewRates, Records
 from serving.causes.person_rows import CONVERSION_TABLES, ConversionEvents
 from serving.causes.table_rows import TableRows
@@ -176,11 +176,15 @@ class _CommitCauses:
 
     @cached_property
     def _identified(self) -> set[str]:
-        return {event.visitor_id for event in self._events if event.user_id}
+        return {event.visitor_id for event in self._events if event.user_id} | self._shared
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        return shared_visitors(self._rows, self._by_visitor.keys())
 
     @cached_property
     def _conversions(self) -> ConversionEvents:
         names = {change.sides[-1]["conversion_id"] for change in self._changes}
         visitors = {goal.visitor_id for name in names for goal in self._goals.of_conversion(name)}
         persons = Persons(self._rows, visitors, self._identified)
-        return ConversionEvents(self._goals, persons, self._by_visitor, self._bots.found)
+        return ConversionEvents(self._goals, persons, self._by_visitor, self._shared.union(self._bots.found))

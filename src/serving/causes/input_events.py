@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from serving.causes.commit_input import CommitInput
+from serving.causes.linked_visitors import shared_visitors
 from serving.causes.table_rows import Range, TableRows, within
 
 _EVENTS = "silver.events"
@@ -40,10 +41,13 @@ def events_of(rows: TableRows, table: str, given: CommitInput) -> list[InputEven
     """The events that a commit's job has read for a table.
 
     Refine reads events on time, and repair late ones; for events, identities and bots they read all. Publish
-    reads all, and again late events and those with a user id after repair has processed them.
+    reads all, and again those that repair has processed since, if they are late or may change whose events
+    are whose: with a user id, or of a visitor with several users.
     """
     new = events_within(rows, given.new)
     if given.job in ("refine", "repair") and table not in _OF_ALL_EVENTS:
         return [event for event in new if event.is_late == (given.job == "repair")]
-    again = [event for event in events_within(rows, given.repaired) if event.is_late or event.user_id]
+    repaired = events_within(rows, given.repaired)
+    shared = shared_visitors(rows, {event.visitor_id for event in repaired})
+    again = [each for each in repaired if each.is_late or each.user_id or each.visitor_id in shared]
     return list({event.event_id: event for event in (*new, *again)}.values())

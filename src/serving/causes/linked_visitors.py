@@ -11,6 +11,7 @@ from serving.causes.table_rows import TableRows, within
 
 _EVENTS = "silver.events"
 _IDENTITIES = "silver.identities"
+_PAIR = ("visitor_id", "user_id")
 
 
 class Goal(NamedTuple):
@@ -77,7 +78,9 @@ class Goals:
 
 
 class Persons:
-    """Visitors by person, from silver.identities: by current and by earlier user ids.
+    """Visitors by person, from silver.identities.
+
+    A visitor's earlier users are among the users of its spans, since no user id is ever removed.
 
     Args:
         rows: reader of the tables.
@@ -87,14 +90,12 @@ class Persons:
 
     def __init__(self, rows: TableRows, visitors: Collection[str], identified: Collection[str]) -> None:
         asked = {*visitors, *identified}
-        found = rows.find(_IDENTITIES, ("visitor_id", "user_ids"), among=("visitor_id", asked))
-        self._users = {visitor: frozenset(users or ()) for visitor, users in found}
+        self._users: dict[str, set[str]] = defaultdict(set)
+        for visitor, user in rows.find(_IDENTITIES, _PAIR, among=("visitor_id", asked)):
+            self._users[visitor].add(user)
         self._visitors: dict[str, set[str]] = defaultdict(set)
-        for visitor in identified:
-            for user in self._users.get(visitor, ()):
-                self._visitors[user].add(visitor)
         persons = asked | {user for users in self._users.values() for user in users}
-        for visitor, user in rows.find(_IDENTITIES, ("visitor_id", "user_id"), among=("user_id", persons)):
+        for visitor, user in rows.find(_IDENTITIES, _PAIR, among=("user_id", persons)):
             self._visitors[user].add(visitor)
 
     def linked(self, visitors: Iterable[str]) -> frozenset[str]:
@@ -102,3 +103,11 @@ class Persons:
         visitors = set(visitors)
         persons = visitors | {user for visitor in visitors for user in self._users.get(visitor, ())}
         return frozenset(persons.union(*(self._visitors.get(person, ()) for person in persons)))
+
+
+def shared_visitors(rows: TableRows, visitors: Collection[str]) -> frozenset[str]:
+    """Those of some visitors who have several users: each of their events may change whose others are."""
+    spans = rows.find(
+        _IDENTITIES, ("visitor_id",), pc.field("valid_from").is_valid(), among=("visitor_id", visitors)
+    )
+    return frozenset(visitor for (visitor,) in spans)

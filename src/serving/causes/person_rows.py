@@ -15,19 +15,20 @@ class ConversionEvents:
 
     The rows of a conversion are computed from the goals of its order, and from all events of their persons.
     Without these events in the input, the rows would be unchanged. Events after the last goal count only if
-    they have a user id, or if their visitor is a new bot.
+    they have a user id, or for some visitors.
 
     Args:
         goals: goals through the end of the input.
         persons: persons of the visitors with these goals.
         events: events of the input, by visitor.
-        new_bots: visitors who were classified as bots since the last commit.
+        of_all_times: visitors of whom later events count: those who were classified as bots since the last
+            commit, and those with several users.
     """
 
     def __init__(
-        self, goals: Goals, persons: Persons, events: EventsByVisitor, new_bots: Collection[str]
+        self, goals: Goals, persons: Persons, events: EventsByVisitor, of_all_times: Collection[str]
     ) -> None:
-        self._new_bots = new_bots
+        self._of_all_times = of_all_times
         self._goals = goals
         self._persons = persons
         self._events = events
@@ -58,5 +59,5 @@ class ConversionEvents:
             if event.event_time <= last
             or event.user_id
             or event.event_id in own
-            or event.visitor_id in self._new_bots
+            or event.visitor_id in self._of_all_times
         ]

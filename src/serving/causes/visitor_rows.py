@@ -68,8 +68,10 @@ def result_events(change: ChangedRow, events: EventsByVisitor) -> list[InputEven
 
 
 def identity_events(change: ChangedRow, events: EventsByVisitor) -> list[InputEvent]:
-    """Events of the visitor with a user id."""
-    return [event for event in events.get(change.sides[-1]["visitor_id"], ()) if event.user_id]
+    """Events of the visitor: those with a user id, or all if the visitor has several spans."""
+    theirs = all_of_visitor(change, events)
+    is_whole = all(row["valid_from"] is None and row["valid_to"] is None for row in change.sides)
+    return [event for event in theirs if event.user_id] if is_whole else theirs
 
 
 def all_of_visitor(change: ChangedRow, events: EventsByVisitor) -> list[InputEvent]:

@@ -1,15 +1,17 @@
 """The fold over visitors for silver.identities and silver.bots."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from folds.visitors.bots import Bot, BotRules, Sender, find_bot
-from folds.visitors.identities import Identity, identify_visitor
+from folds.rule_numbers import load_rule_numbers
+from folds.visitors.bots import Bot, BotRules, Sender, find_bot, load_bot_rules
+from folds.visitors.identities import Identity, Seen, add_logins, find_identities
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.silver import BOTS, EVENTS, IDENTITIES
 from lakehouse.contracts.table import Table
@@ -17,19 +19,43 @@ from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import change_type
 from lakehouse.rows.arrow_frames import transpose
 from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, with_key
+from lakehouse.rows.row_changes import RowDiff
 from lakehouse.rows.semi_join import semi_join
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.timestamps import to_micros
+from lakehouse.timestamps import span_micros, to_micros
 
 COLUMNS = ("user_id", "user_agent", "library", "event_time", "event_id")
 """Columns of silver.events that both tables are computed from, with visitor_id as the key."""
 
 DIMENSIONS = (IDENTITIES, BOTS)
-CHANGES = pa.schema([pa.field(table.short_name, change_type(table)) for table in DIMENSIONS])
+SHARED = "shared"
+CHANGES = pa.schema(
+    [
+        *(pa.field(table.short_name, change_type(table)) for table in DIMENSIONS),
+        pa.field(SHARED, pa.struct([("visitor_id", pa.string()), ("at", pa.int64())])),
+    ]
+)
+
+
+class PeopleRules(NamedTuple):
+    """Rules of identities and bots.
+
+    Args:
+        bots: the bot rules.
+        gap: the session gap, which splits a visitor's events into stretches; in microseconds.
+    """
+
+    bots: BotRules
+    gap: int
+
+    @classmethod
+    def load(cls, conf: Path) -> "PeopleRules":
+        """Read conf/."""
+        return cls(load_bot_rules(conf), span_micros(load_rule_numbers(conf).session_gap))
 
 
 def dimension_changes(
-    lake: Lakehouse, events: DataFrame, near: TimePruner, rules: BotRules, stamps: Mapping[str, Any]
+    lake: Lakehouse, events: DataFrame, near: TimePruner, rules: PeopleRules, stamps: Mapping[str, Any]
 ) -> DataFrame:
     """Merge new events into the rows of their visitors.
 
@@ -39,11 +65,13 @@ def dimension_changes(
         lake: the tables.
         events: visitor_id and `COLUMNS` of the new events, late ones included.
         near: contains the times within the rate window around new events.
-        rules: the current bot rules.
+        rules: the current rules.
         stamps: values of the provenance columns of changed rows.
 
     Returns:
-        `CHANGES`: a struct per table, of which one is not null; not computed yet.
+        `CHANGES`: a struct per table, and `shared`, of which one is not null; not computed yet. `shared` is a
+        visitor with several users, and the time of its first new event in microseconds: its identities follow
+        from earlier events too, see `silver.people.shared_visitors`.
     """
     times = lake.read(EVENTS.name).where(near.contains("event_time")).select("visitor_id", "event_time")
     kinds = {
@@ -56,18 +84,17 @@ def dimension_changes(
     return map_groups(kinds, _DimensionFold(rules, stamps), CHANGES)
 
 
-def all_rows(events: DataFrame, table: Table, rules: BotRules) -> DataFrame:
+def all_rows(events: DataFrame, table: Table, rules: PeopleRules) -> DataFrame:
     """Compute the deterministic columns of silver.identities or silver.bots from all events.
 
     Args:
         events: visitor_id and `COLUMNS` of silver.events.
         table: which of the two.
-        rules: the current bot rules.
+        rules: the current rules.
     """
     schema = pa.schema([arrow_schema(table).field(name) for name in table.deterministic_columns])
-    fold = _find_identities if table is IDENTITIES else _find_bots
     kinds = {"event": with_key(events, "visitor_id", COLUMNS)}
-    return map_groups(kinds, _AllRows(fold, rules, schema), schema)
+    return map_groups(kinds, _AllRows(table, rules, schema), schema)
 
 
 @dataclass(frozen=True)
@@ -75,63 +102,87 @@ class _DimensionFold:
     """The fold, as Spark's Python workers run it.
 
     Args:
-        rules: the bot rules.
+        rules: the current rules.
         stamps: values of the provenance columns of changed rows; times in microseconds.
     """
 
-    rules: BotRules
+    rules: PeopleRules
     stamps: Mapping[str, Any]
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-        identities, bots = _find_identities(groups, self.rules), _find_bots(groups, self.rules)
-        for table, found, known in (
-            (IDENTITIES, identities, _known(groups, IDENTITIES, Identity)),
-            (BOTS, bots, _known(groups, BOTS, Bot)),
-        ):
-            changed = [row for row in found if row != known.get(row[0])]
-            if changed:
-                rows = [self._change(table, row, known.get(row[0])) for row in changed]
-                yield batch_of_kind(CHANGES, table.short_name, rows)
+        known = groups.rows(IDENTITIES.short_name, Identity)
+        before: list[Identity] = []
+        after: list[Identity] = []
+        shared = []
+        for visitor, events in _seen(groups).items():
+            found = add_logins(visitor, events, known.get(visitor, ()))
+            if found is None:
+                shared.append((visitor, min(each.at for each in events)))
+            else:
+                before += known.get(visitor, ())
+                after += found
+        yield from changed_rows(IDENTITIES, before, after, self.stamps, CHANGES)
+        of_bots = [row for rows in groups.rows(BOTS.short_name, Bot).values() for row in rows]
+        yield from changed_rows(BOTS, of_bots, _find_bots(groups, self.rules), self.stamps, CHANGES)
+        if shared:
+            yield batch_of_kind(CHANGES, SHARED, shared)
 
-    def _change(self, table: Table, row: Any, known: Any) -> tuple[Any, ...]:
-        """A changed row as `change_type`."""
-        more = (self.stamps[name] for name in table.column_names if name not in table.deterministic_columns)
-        at = table.column_names.index(str(table.event_time))
-        return (*row, *more, False, known[at] if known else None)
+
+def changed_rows(
+    table: Table,
+    before: Sequence[Any],
+    after: Sequence[Any],
+    stamps: Mapping[str, Any],
+    schema: pa.Schema,
+) -> Iterator[pa.RecordBatch]:
+    """Changes of a table as `change_type`, in at most one batch.
+
+    Args:
+        table: the table. Its provenance columns come last.
+        before: known rows of some visitors: their deterministic columns.
+        after: all rows of the same visitors.
+        stamps: values of the provenance columns.
+        schema: of the batch.
+    """
+    more = tuple(stamps[name] for name in table.column_names if name not in table.deterministic_columns)
+    changes = RowDiff(table).compare(before, after)
+    if changes:
+        rows = [(*each.row, *more, each.is_deleted, each.old_time) for each in changes]
+        yield batch_of_kind(schema, table.short_name, rows)
 
 
 @dataclass(frozen=True)
 class _AllRows:
     """Computes all rows of one table."""
 
-    find: Callable[[GroupedRows, BotRules], list[Any]]
-    rules: BotRules
+    table: Table
+    rules: PeopleRules
     schema: pa.Schema
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-        rows = self.find(groups, self.rules)
+        rows: list[Any]
+        if self.table is BOTS:
+            rows = _find_bots(groups, self.rules)
+        else:
+            found = (find_identities(*each, self.rules.gap) for each in _seen(groups).items())
+            rows = [row for theirs in found for row in theirs]
         yield pa.RecordBatch.from_arrays(transpose(rows, list(self.schema)), schema=self.schema)
 
 
-def _known(groups: GroupedRows, table: Table, make: Any) -> dict[str, Any]:
-    return {visitor: rows[0] for visitor, rows in groups.rows(table.short_name, make).items()}
+def _seen(groups: GroupedRows) -> dict[str, list[Seen]]:
+    return {
+        visitor: [Seen(at, event_id, user) for user, _, _, at, event_id in events]
+        for visitor, events in groups.rows("event", tuple).items()
+    }
 
 
-def _find_identities(groups: GroupedRows, _: BotRules) -> list[Identity]:
-    known, found = _known(groups, IDENTITIES, Identity), []
-    for visitor, events in groups.rows("event", tuple).items():
-        logins = [(at, event_id, user) for user, _, _, at, event_id in events if user is not None]
-        if logins and (identity := identify_visitor(visitor, logins, known.get(visitor))):
-            found.append(identity)
-    return found
-
-
-def _find_bots(groups: GroupedRows, rules: BotRules) -> list[Bot]:
-    known, near, found = _known(groups, BOTS, Bot), groups.rows("time", _time), []
+def _find_bots(groups: GroupedRows, rules: PeopleRules) -> list[Bot]:
+    known = {visitor: rows[0] for visitor, rows in groups.rows(BOTS.short_name, Bot).items()}
+    near, found = groups.rows("time", _time), []
     for visitor, events in groups.rows("event", tuple).items():
         senders = [Sender(agent, library, at) for _, agent, library, at, _ in events]
         times = near.get(visitor) or [sender.at for sender in senders]
-        if bot := find_bot(visitor, senders, times, known.get(visitor), rules):
+        if bot := find_bot(visitor, senders, times, known.get(visitor), rules.bots):
             found.append(bot)
     return found
 

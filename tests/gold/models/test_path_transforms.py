@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from gold.models.channel_paths import find_paths, with_view_touches
+from gold.models.channel_paths import find_paths
 from kit.frames import frame_of
 from kit.oracle_paths import Conversion, Ends, Touch, World
 from kit.worlds import REFUND, WATERMARK, frames_of, make_world
@@ -160,9 +160,7 @@ def test_views_are_path_steps_if_enabled_and_clicks_without_credit_never(spark: 
         frame_of(spark, "gold.conversions", [{**goal, "reporting_value": Decimal(1)}]),
         frame_of(spark, "silver.identities", []),
     )
-    for rows, wanted in (
-        (touches, ["Email", "Direct"]),
-        (with_view_touches(touches), ["Display", "Email", "Direct"]),
-    ):
-        paths = find_paths(rows, *others, "UTC", WATERMARK, 30 * DAY).where("conversions > 0").collect()
+    for view_through, wanted in ((False, ["Email", "Direct"]), (True, ["Display", "Email", "Direct"])):
+        found = find_paths(touches, *others, "UTC", WATERMARK, 30 * DAY, view_through)
+        paths = found.where("conversions > 0").collect()
         assert {tuple(path.channels) for path in paths} == {tuple(wanted)}

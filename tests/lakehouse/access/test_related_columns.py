@@ -40,7 +40,6 @@ def test_identity_mask_covers_derived_ids_but_not_event_ids(tmp_path: Path) -> N
     assert not [place for place in found if place[1] in ("event_id", "conversion_id", "order_id")]
     assert found["silver.sessions", "session_id"] is Mask.HASH, "derived from the visitor"
     assert found["gold.attribution", "touch_id"] is Mask.HASH, "a session's id"
-    assert found["silver.identities", "user_ids"] is Mask.NULL
     assert found["gold.sketches", "visitors"] is Mask.NULL, "asks whether a visitor is in it"
 
 
