@@ -16,6 +16,7 @@ from folds.visitors.minutes import VisitorMinute
 from folds.visitors.rules import VisitorRules
 from folds.visitors.sessions import Session
 from kit.histories import fold_history
+from kit.oracle_identities import persons_of
 from kit.oracle_wire import DAY
 from kit.parser import CHANNELS, CONF, outcome_of
 from kit.records import record
@@ -43,19 +44,15 @@ def parsed(message: Mapping[str, Any]) -> Event:
     return Event(**{name: getattr(outcome, name) for name in Event._fields if hasattr(outcome, name)})
 
 
-def credit_messages(
-    messages: Iterable[Mapping[str, Any]],
-    users: Mapping[str, str] | None = None,
-    numbers: RuleNumbers | None = None,
-) -> Credited:
+def credit_messages(messages: Iterable[Mapping[str, Any]], numbers: RuleNumbers | None = None) -> Credited:
     """Fold messages by visitor, then by person.
 
     Args:
         messages: in any order.
-        users: the person of visitors who are not their own.
         numbers: if not the defaults.
     """
-    numbers, users = numbers or RuleNumbers(), users or {}
+    numbers, messages = numbers or RuleNumbers(), list(messages)
+    persons = _persons(messages)
     rules = VisitorRules.of(numbers, ORDERS.refunds, CHANNELS.own)
     by_visitor = defaultdict(list)
     for event in map(parsed, messages):
@@ -63,13 +60,13 @@ def credit_messages(
     found, goals, pages = Credited(), [], []
     touches: dict[str, list[Touch]] = defaultdict(list)
     for visitor, events in by_visitor.items():
-        person = users.get(visitor, visitor)
         sessions = fold_history(visitor, events, rules, 10**18).sessions
         inputs = find_credit_inputs(visitor, events, sessions, rules)
         found.sessions += sessions
-        touches[person] += inputs.touches
+        for touch in inputs.touches:
+            touches[persons[touch.event_id]].append(touch)
         found.minutes += inputs.minutes
-        goals += [_goal(goal, person) for goal in inputs.goals]
+        goals += [_goal(goal, persons[goal.event_id]) for goal in inputs.goals]
         pages += [_page(event) for event in events if event.role == PAGE_VIEW and event.is_in_session]
     found.sessions.sort(key=lambda row: row.started_at)
     every = (touch for theirs in touches.values() for touch in theirs)
@@ -78,6 +75,12 @@ def credit_messages(
     rows = fold_person(goals, touches, pages, 400_000 * DAY, person_rules)
     found.persons = rows._replace(trails=list(rows.trails))
     return found
+
+
+def _persons(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    names = ("event_id", "visitor_id", "user_id", "event_time")
+    outcomes = (outcome_of(record(dict(message))) for message in messages)
+    return persons_of([{name: getattr(outcome, name) for name in names} for outcome in outcomes])
 
 
 def _goal(goal: Any, person: str) -> Goal:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kit.oracle_credit import MODELS, allocate, credit
-from kit.oracle_identities import worth
+from kit.oracle_identities import persons_of, worth
 from kit.oracle_promotions import DEFAULTS, Choices, is_on_site
 from kit.oracle_refunds import ORDER, REFUND, REVERSALS, with_money
 from kit.oracle_trails import step_event, trail_of
@@ -33,12 +33,8 @@ class Gold:
 
     @cached_property
     def persons(self) -> dict[str, str]:
-        """The person of each visitor."""
-        persons = {event["visitor_id"]: event["visitor_id"] for event in self.events}
-        for event in sorted(self.events, key=when):
-            if event["user_id"]:
-                persons[event["visitor_id"]] = event["user_id"]
-        return persons
+        """The person of each event, by UID; events of bots have none."""
+        return persons_of(self.events)
 
     @cached_property
     def counted_clicks(self) -> list[Fields]:
@@ -166,7 +162,7 @@ class Gold:
     @property
     def _goal_events(self) -> list[tuple[Fields, str]]:
         """Goal events with their person. Includes bot events that refund or cancel a person's order."""
-        found = [(event, self.persons[event["visitor_id"]]) for event in self.events if event["goal"]]
+        found = [(event, self.persons[event["event_id"]]) for event in self.events if event["goal"]]
         whose: dict[str, str] = {}
         for event, person in sorted(found, key=lambda each: when(each[0])):
             if event["goal"] == ORDER and event["order_id"]:
@@ -227,15 +223,19 @@ class Gold:
         anchor = self._anchor(conversion)
         at = anchor["converted_at"]
         touches = [
-            {**touch, "age": at - touch["touched_at"]} for touch in self._touches_of[anchor["person_id"]]
+            {**touch, "age": at - touch["touched_at"]}
+            for touch in self.touches_of.get(anchor["person_id"], [])
         ]
         return [touch for touch in touches if 0 <= touch["age"] <= 30 * DAY]
 
     @cached_property
-    def _touches_of(self) -> dict[str, list[Fields]]:
+    def touches_of(self) -> dict[str, list[Fields]]:
+        """Touches by person; `view` only where the impression is the same person's."""
         of: dict[str, list[Fields]] = defaultdict(list)
         for touch in self.touches:
-            of[self.persons[touch["visitor_id"]]].append(touch)
+            person, view = self.persons[touch["event_id"]], touch["view"]
+            own_view = view if view and self.persons[view["event_id"]] == person else None
+            of[person].append({**touch, "view": own_view})
         return of
 
     @cached_property

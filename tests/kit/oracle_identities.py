@@ -2,7 +2,9 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from itertools import chain, groupby
 from pathlib import Path
 
 import yaml
@@ -17,35 +19,81 @@ _NAMES = sorted(yaml.safe_load((_CONF / "crawlers.yml").read_text())["names"])
 _SMALLEST = Decimal("0.0000000001")
 
 
+def persons_of(events: list[Fields]) -> dict[str, str]:
+    """The person of each event, by UID. Events are of any visitors, in any order."""
+    persons = {}
+    for visitor, theirs in _by_visitor(events).items():
+        stretches = stretches_of(theirs)
+        for number, stretch in enumerate(stretches):
+            for place, event in enumerate(stretch):
+                in_order = (
+                    _users(stretch[: place + 1])[::-1],  # the latest at or before it
+                    _users(stretch[place + 1 :]),  # the first after it in the stretch
+                    _users(chain.from_iterable(stretches[:number]))[::-1],  # the end of the stretches before
+                    _users(chain.from_iterable(stretches[number + 1 :])),  # the beginning of the next ones
+                    [visitor],
+                )
+                persons[event["event_id"]] = next(chain.from_iterable(in_order))
+    return persons
+
+
+def stretches_of(events: list[Fields]) -> list[list[Fields]]:
+    """One visitor's events in order, split where 30 minutes or more lie between two."""
+    stretches: list[list[Fields]] = []
+    for event in sorted(events, key=_when):
+        if not stretches or event["event_time"] - stretches[-1][-1]["event_time"] >= 30 * MINUTE:
+            stretches.append([])
+        stretches[-1].append(event)
+    return stretches
+
+
 def identities_of(events: list[Fields]) -> list[Fields]:
     """silver.identities."""
-    said = defaultdict(list)
-    for event in events:
-        if event["user_id"]:
-            said[event["visitor_id"]].append(event)
-    found = []
-    for visitor, theirs in said.items():
-        latest = max(theirs, key=lambda event: (event["event_time"], event["event_id"]))
-        found.append(
-            {
+    persons, found = persons_of(events), []
+    for visitor, theirs in _by_visitor(events).items():
+        if not _users(theirs):
+            continue
+        ordered = sorted(theirs, key=_when)
+        spans = [list(span) for _, span in groupby(ordered, lambda event: persons[event["event_id"]])]
+        for number, span in enumerate(spans):
+            first = span[0] if number else None
+            following = spans[number + 1][0] if number + 1 < len(spans) else None
+            identified = next(event for event in span if event["user_id"])
+            row = {
                 "visitor_id": visitor,
-                "user_id": latest["user_id"],
-                "identified_at": latest["event_time"],
-                "event_id": latest["event_id"],
-                "user_ids": sorted({event["user_id"] for event in theirs}),
+                "user_id": persons[span[0]["event_id"]],
+                "valid_from": first and first["event_time"],
+                "valid_to": following and following["event_time"],
+                "from_event_id": first and first["event_id"],
+                "to_event_id": following and following["event_id"],
+                "identified_at": identified["event_time"],
+                "event_id": identified["event_id"],
             }
-        )
+            found.append(row)
     return found
+
+
+def _by_visitor(events: Iterable[Fields]) -> dict[str, list[Fields]]:
+    of: dict[str, list[Fields]] = defaultdict(list)
+    for event in events:
+        of[event["visitor_id"]].append(event)
+    return of
+
+
+def _users(events: Iterable[Fields]) -> list[str]:
+    """The user ids that events carry, in their order."""
+    return [event["user_id"] for event in events if event["user_id"]]
+
+
+def _when(event: Fields) -> tuple[int, str]:
+    return event["event_time"], event["event_id"]
 
 
 def bots_of(events: list[Fields]) -> list[Fields]:
     """silver.bots."""
     listed = {agent: listed_as(agent) for agent in {event["user_agent"] for event in events} if agent}
-    theirs = defaultdict(list)
-    for event in events:
-        theirs[event["visitor_id"]].append(event)
     found = []
-    for visitor, mine in theirs.items():
+    for visitor, mine in _by_visitor(events).items():
         reasons = []
         for event in mine:
             at = event["event_time"]

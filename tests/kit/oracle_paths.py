@@ -24,6 +24,7 @@ class Touch(NamedTuple):
     touch_id: str
     visitor_id: str
     channel: str
+    event_id: str = ""
 
 
 class Conversion(NamedTuple):
@@ -33,6 +34,24 @@ class Conversion(NamedTuple):
     conversion_id: str
     visitor_id: str
     reporting_value: Decimal | None
+    event_id: str = ""
+
+
+class Identity(NamedTuple):
+    """A row of silver.identities with the columns needed here; None: without end on that side."""
+
+    visitor_id: str
+    user_id: str
+    valid_from: datetime | None = None
+    from_event_id: str | None = None
+    valid_to: datetime | None = None
+    to_event_id: str | None = None
+
+    def contains(self, at: datetime, event_id: str) -> bool:
+        """Whether an event at this time, with this UID, is in the span."""
+        if self.valid_from is not None and (at, event_id) < (self.valid_from, self.from_event_id):
+            return False
+        return self.valid_to is None or (at, event_id) < (self.valid_to, self.to_event_id)
 
 
 @dataclass
@@ -46,11 +65,11 @@ class Ends:
 
 @dataclass
 class World:
-    """Touches, conversions, and the user of each visitor."""
+    """Touches, conversions, and the users of visitors."""
 
     touches: list[Touch] = field(default_factory=list)
     conversions: list[Conversion] = field(default_factory=list)
-    users: dict[str, str] = field(default_factory=dict)
+    identities: list[Identity] = field(default_factory=list)
 
     def paths(self, zone: str, watermark: datetime) -> dict[Span, dict[Way, Ends]]:
         """Paths and their outcomes, by period. Periods without paths are left out."""
@@ -65,10 +84,10 @@ class World:
 
     def _paths_in(self, start: datetime, end: datetime) -> dict[Way, Ends]:
         ways: dict[Way, Ends] = defaultdict(Ends)
-        for person in {self._person(each.visitor_id) for each in [*self.touches, *self.conversions]}:
-            touches = sorted(each for each in self.touches if self._person(each.visitor_id) == person)
+        for person in {self.person_of(each) for each in [*self.touches, *self.conversions]}:
+            touches = sorted(each for each in self.touches if self.person_of(each) == person)
             conversions = sorted(
-                (each for each in self.conversions if self._person(each.visitor_id) == person),
+                (each for each in self.conversions if self.person_of(each) == person),
                 key=lambda each: each[:2],
             )
             used = set()
@@ -86,8 +105,12 @@ class World:
                 ways[gap].nulls += 1
         return dict(ways)
 
-    def _person(self, visitor: str) -> str:
-        return self.users.get(visitor, visitor)
+    def person_of(self, row: Touch | Conversion) -> str:
+        """The person of a touch or conversion at its time and UID."""
+        for identity in self.identities:
+            if identity.visitor_id == row.visitor_id and identity.contains(row[0], row.event_id):
+                return identity.user_id
+        return row.visitor_id
 
 
 def led_to(conversion: Conversion, before: Conversion | None, touches: Iterable[Touch]) -> list[Touch]:

@@ -1,6 +1,5 @@
 """Generated events on the boundaries of attribution rules, and the input of the fold over persons."""
 
-from collections import defaultdict
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -57,6 +56,8 @@ _CAMPAIGNS: tuple[Fields, ...] = (
     {"campaign_id": "7", "campaign_term": "boots", "click_id": "1", "click_id_kind": "gclid"},
     {"campaign_term": "boots"},
 )
+_VISITORS = "aaabcr"
+_USERS = ("u", "w", "b", *[None] * 3)
 _CHANNELS = ("Direct", "Direct", "Email", "Paid Search", "Referral")
 _URLS = (
     *(None, "https://shop.example/", "https://shop.example/#top", "https://blog.example/", ""),
@@ -69,7 +70,7 @@ _WORTH = ("0.9", "1.1523456789", "0.0000000001", "999999999")
 
 _EVENTS = st.lists(
     st.tuples(
-        *map(st.sampled_from, (_STEPS, "abcr", _KINDS, ("u", "w", "b", None), ("p", "q"))),
+        *map(st.sampled_from, (_STEPS, _VISITORS, _KINDS, _USERS, ("p", "q"))),
         *map(st.sampled_from, (_CAMPAIGNS, _CHANNELS, _URLS, _URLS, ("1", "1", "2", None))),
         *map(st.sampled_from, (_VALUES, _CURRENCIES, ("1", "2", None, None))),
     ),
@@ -128,20 +129,24 @@ def build_event(
     currency: str | None,
     refund: str | None,
 ) -> Fields:
-    """An event as the oracle has it. Visitor `r` is a bot."""
+    """An event as the oracle has it. Visitor `r` is a bot.
+
+    Without a user, URL and referrer, it is a server's, and carries its visitor as the user.
+    """
+    is_server = url is None and referrer is None and user is None
     has_order = (kind[2] or "").startswith("Order")
     has_money = has_order and kind[2] != "Order Cancelled"
     return {
         **dict(zip(("type", "role", "goal"), kind, strict=True)),
         **dict.fromkeys(_CAMPAIGN),
         "has_context_campaign": False,
-        "is_server_event": url is None and referrer is None,
+        "is_server_event": is_server,
         "has_internal_referrer": referrer == "https://shop.example/",
         **campaign,
         "event_id": uid,
         "event_time": at,
         "visitor_id": visitor,
-        "user_id": user if kind[0] == "identify" else None,
+        "user_id": visitor if is_server else user,
         "user_agent": "Googlebot" if visitor == "r" else None,
         "channel": channel,
         "url": url,
@@ -157,9 +162,7 @@ def build_event(
 def story_of(oracle: Oracle) -> PersonStory:
     """The input of the fold for the events of an oracle."""
     gold = oracle.gold
-    touches = defaultdict(list)
-    for touch in gold.touches:
-        touches[gold.persons[touch["visitor_id"]]].append(_touch(touch))
+    touches = {person: [_touch(touch) for touch in theirs] for person, theirs in gold.touches_of.items()}
     goals = [_goal(gold, event) for event in (*gold.events, *gold.of_bots) if event["goal"]]
     rates = [_tuple(Rate, rate) for rate in gold.rates]
     pages = [
@@ -167,7 +170,7 @@ def story_of(oracle: Oracle) -> PersonStory:
         for event in gold.events
         if event["type"] in ("page", "screen") and not event["is_server_event"]
     ]
-    return PersonStory(gold, goals, dict(touches), pages, rates)
+    return PersonStory(gold, goals, touches, pages, rates)
 
 
 def _touch(row: Fields) -> Touch:
@@ -187,7 +190,7 @@ def _goal(gold: Gold, event: Fields) -> Goal:
     visit = gold._visit(event)
     own = {
         "conversion_id": conversion_id(event),
-        "person_id": gold.persons.get(event["visitor_id"]),
+        "person_id": gold.persons.get(event["event_id"]),
         "converted_at": event["event_time"],
         "visit": visit and _tuple(Visit, visit),
         "rules_version": "of goal",

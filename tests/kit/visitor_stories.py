@@ -24,7 +24,7 @@ _STEPS = (
 _KINDS: tuple[Fields, ...] = (
     {"type": "page", "role": "page_view"},
     {"type": "screen", "role": "page_view"},
-    {"type": "identify", "role": "identify", "user_id": "u"},
+    {"type": "identify", "role": "identify"},
     {"type": "track", "role": "other"},
     *({"type": "track", "role": role, "promotion_id": promotion} for promotion in "pq"
       for role in ("impression", "click", "click")),
@@ -63,6 +63,7 @@ _ORIGINS: tuple[Fields, ...] = (
         for name in "pr"
     ),
 )
+_USERS = ("u", "w", "b", *[None] * 3)
 _NOTHING: Fields = dict.fromkeys(
     ("name", "user_id", "user_agent", "library", "url", "referrer", "campaign_source", "campaign_medium",
      "campaign_name",
@@ -90,6 +91,7 @@ _TELLING = st.lists(
         st.sampled_from("aab"),
         st.sampled_from(_KINDS),
         st.sampled_from(_ORIGINS),
+        st.sampled_from(_USERS),
         st.integers(0, 9),
         st.integers(0, BATCHES - 1),
     ),
@@ -102,9 +104,10 @@ _AHEAD = st.tuples(*[st.sampled_from((0, 0, 30 * MINUTE, 30 * MINUTE + 10 * SECO
 def _build(reported: list[tuple[Any, ...]], ahead: tuple[int, ...]) -> Story:
     batches: list[list[Fields]] = [[] for _ in range(BATCHES)]
     at = NOON
-    for number, (step, visitor, kind, origin, uid, batch) in enumerate(reported):
+    for number, (step, visitor, kind, origin, user, uid, batch) in enumerate(reported):
         at += step
-        batches[batch].append(event(at, visitor, f"{uid}{number}", **kind, **origin))
+        user_id = visitor if origin.get("is_server_event") else user
+        batches[batch].append(event(at, visitor, f"{uid}{number}", user_id=user_id, **kind, **origin))
     return Story(tuple(map(tuple, batches)), ahead)
 
 

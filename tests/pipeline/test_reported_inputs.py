@@ -124,7 +124,6 @@ def test_campaign_inside_a_session_is_a_touch(home: Home) -> None:
         assert found[model] == [[*email, "0.5"], [*search, "0.5"]]
 
 
-@pytest.mark.xfail(strict=True, reason="a visitor's person is that of its latest login, not of the stretch")
 def test_two_people_at_one_computer_stay_two(home: Home) -> None:
     rows = home.sql(
         "SELECT order_id, person_id FROM gold.conversions WHERE order_id LIKE '19-%' ORDER BY ALL"

@@ -56,8 +56,7 @@ def test_order_of_a_server_takes_credit_and_channel_of_the_visit(name: str) -> N
             sent("1", "page", 0, "web1", context=LANDING),
             sent("2", "page", 4, "web1", userId=name, context={"page": {"url": "https://shop.example/cart"}}),
             sent("3", "Order Completed", 3, userId=name, properties=ORDER),
-        ],
-        {"web1": name},
+        ]
     )
     assert [(row.visitor_id, row.events) for row in found.sessions] == [("web1", 2)]
     assert [(touch.kind, touch.channel) for touch in found.touches] == [("visit", "Email")]

@@ -11,6 +11,8 @@ from kit.records import NOON, Bronze, Record, message, record
 from kit.spark import empty_home
 from lakehouse.settings import Settings
 
+pytestmark = pytest.mark.long
+
 MINUTE = timedelta(minutes=1)
 
 
