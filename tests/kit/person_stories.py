@@ -27,10 +27,13 @@ _STEPS = (
     30 * DAY - 1,
     30 * DAY,
 )
+_SHORT_STEPS = (0, 0, 1, 20 * MINUTE, 20 * MINUTE, 30 * MINUTE - 1, 30 * MINUTE, 60 * MINUTE)
 _KINDS = (
     ("page", "page_view", None),
     ("page", "page_view", None),
     ("identify", "identify", None),
+    ("identify", "identify", None),
+    ("track", "impression", None),
     ("track", "impression", None),
     ("track", "click", None),
     ("track", "click", None),
@@ -56,7 +59,6 @@ _CAMPAIGNS: tuple[Fields, ...] = (
     {"campaign_id": "7", "campaign_term": "boots", "click_id": "1", "click_id_kind": "gclid"},
     {"campaign_term": "boots"},
 )
-_VISITORS = "aaabcr"
 _USERS = ("u", "w", "b", *[None] * 3)
 _CHANNELS = ("Direct", "Direct", "Email", "Paid Search", "Referral")
 _URLS = (
@@ -68,15 +70,17 @@ _CURRENCIES = ("EUR", "eur", "USD", "usd", "GBP", "JPY", None)
 _MOMENTS = (-DAY, 0, 1, 10 * SECOND, 5 * MINUTE, DAY, 30 * DAY)
 _WORTH = ("0.9", "1.1523456789", "0.0000000001", "999999999")
 
-_EVENTS = st.lists(
-    st.tuples(
-        *map(st.sampled_from, (_STEPS, _VISITORS, _KINDS, _USERS, ("p", "q"))),
+
+def _events(steps: tuple[int, ...], visitors: str) -> st.SearchStrategy[list[tuple[Any, ...]]]:
+    event = st.tuples(
+        *map(st.sampled_from, (steps, visitors, _KINDS, _USERS, ("p", "q"))),
         *map(st.sampled_from, (_CAMPAIGNS, _CHANNELS, _URLS, _URLS, ("1", "1", "2", None))),
         *map(st.sampled_from, (_VALUES, _CURRENCIES, ("1", "2", None, None))),
-    ),
-    min_size=1,
-    max_size=14,
-)
+    )
+    return st.lists(event, min_size=1, max_size=14)
+
+
+_EVENTS = _events(_STEPS, "abcr") | _events(_SHORT_STEPS, "aaab")
 _RATES = st.dictionaries(
     st.tuples(st.sampled_from(["USD", "GBP", "EUR"]), st.sampled_from(_MOMENTS)),
     st.sampled_from(_WORTH),

@@ -21,10 +21,11 @@ _STEPS = (
     30 * MINUTE - 1, 30 * MINUTE, 30 * MINUTE + 10 * SECOND, 3 * 60 * MINUTE, DAY - 1, DAY, DAY + 1,
     400 * DAY,
 )  # fmt: skip
+_SHORT_STEPS = (0, 0, 1, 10 * MINUTE, 20 * MINUTE, 20 * MINUTE, 30 * MINUTE - 1, 30 * MINUTE)
 _KINDS: tuple[Fields, ...] = (
     {"type": "page", "role": "page_view"},
     {"type": "screen", "role": "page_view"},
-    {"type": "identify", "role": "identify"},
+    *[{"type": "identify", "role": "identify"}] * 3,
     {"type": "track", "role": "other"},
     *({"type": "track", "role": role, "promotion_id": promotion} for promotion in "pq"
       for role in ("impression", "click", "click")),
@@ -85,19 +86,20 @@ class Story:
         return [event for batch in self.batches for event in batch]
 
 
-_TELLING = st.lists(
-    st.tuples(
-        st.sampled_from(_STEPS),
-        st.sampled_from("aab"),
+def _telling(steps: tuple[int, ...], visitors: str) -> st.SearchStrategy[list[tuple[Any, ...]]]:
+    reported = st.tuples(
+        st.sampled_from(steps),
+        st.sampled_from(visitors),
         st.sampled_from(_KINDS),
         st.sampled_from(_ORIGINS),
         st.sampled_from(_USERS),
         st.integers(0, 9),
         st.integers(0, BATCHES - 1),
-    ),
-    min_size=1,
-    max_size=12,
-)
+    )
+    return st.lists(reported, min_size=1, max_size=12)
+
+
+_TELLING = _telling(_STEPS, "aab") | _telling(_SHORT_STEPS, "a")
 _AHEAD = st.tuples(*[st.sampled_from((0, 0, 30 * MINUTE, 30 * MINUTE + 10 * SECOND, 500 * DAY))] * BATCHES)
 
 
