@@ -20,7 +20,7 @@ from gold.credit.credit_changes import is_page_view
 from gold.credit.credit_fold import PAGE_COLUMNS, credit
 from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minutes import all_minute_changes
-from gold.credit.persons import with_person
+from gold.credit.persons import all_spans, with_own_views, with_person
 from gold.credit.visit_fold import GOAL, MINUTE, all_visits
 from gold.daily.update import QUERIES, Daily
 from gold.gate.gate_view import check_backlog, pin_to_gate
@@ -85,6 +85,7 @@ class _History:
         goals = with_person(rows_of_kind(self.visits, GOAL), identities, "converted_at")
         goals = goals.withColumn("is_published", F.lit(False)).select(*Goal._fields)
         touches = with_person(rows_of_kind(self.visits, TOUCHES.short_name), identities, "touched_at")
+        touches = with_own_views(touches, all_spans(identities, touches))
         views = self.dimensions.people(self.lake.read(EVENTS.name)).where(is_page_view())
         pages = views.select(*PAGE_COLUMNS).join(
             goals.select("visitor_id", "person_id").distinct(), "visitor_id"

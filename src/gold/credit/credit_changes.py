@@ -11,7 +11,7 @@ from folds.visitors.events import PAGE_VIEW
 from gold.credit.affected_conversions import AffectedConversions
 from gold.credit.credit_fold import PAGE_COLUMNS, TABLES, credit
 from gold.credit.dimensions import Dimensions
-from gold.credit.persons import SPAN, is_in_span
+from gold.credit.persons import SPAN, is_in_span, with_own_views
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.contracts.table import DELETED
@@ -93,7 +93,7 @@ def _touches(
     current = current.unionByName(changes.where(~F.col(DELETED)).select(*columns))
     theirs = F.broadcast(spans.select(F.col("visitor_id").alias("_visitor"), "person_id", *SPAN))
     is_theirs = (F.col("visitor_id") == F.col("_visitor")) & is_in_span("touched_at", "event_id")
-    return current.join(theirs, is_theirs).select(*columns, "person_id")
+    return with_own_views(current.join(theirs, is_theirs).select(*columns, "person_id"), F.broadcast(spans))
 
 
 def _page_views(lake: Lakehouse, goals: DataFrame, near: TimePruner) -> DataFrame:

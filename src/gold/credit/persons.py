@@ -22,6 +22,32 @@ def with_person(rows: DataFrame, identities: DataFrame, time: str) -> DataFrame:
     return rows.join(spans, is_inside, "left").select(*columns, person)
 
 
+def with_own_views(touches: DataFrame, spans: DataFrame) -> DataFrame:
+    """Touches without the `view` of another person: an impression that led to a visit without a click.
+
+    Args:
+        touches: rows of gold.touches, with person_id.
+        spans: visitor_id, person_id and `SPAN`, of at least the persons of the touches.
+    """
+    theirs = spans.select(F.col("visitor_id").alias("_visitor"), F.col("person_id").alias("_person"), *SPAN)
+    is_same = (F.col("visitor_id") == F.col("_visitor")) & (F.col("person_id") == F.col("_person"))
+    found = touches.join(theirs, is_same & is_in_span("view.at", "view.event_id"), "left")
+    view = F.when(F.col("_person").isNotNull(), F.col("view"))
+    return found.withColumn("view", view).select(*touches.columns)
+
+
+def all_spans(identities: DataFrame, visitors: DataFrame) -> DataFrame:
+    """visitor_id, person_id and `SPAN`: the rows of silver.identities, and one for each other visitor.
+
+    Args:
+        identities: silver.identities.
+        visitors: visitor_id.
+    """
+    known = identities.select("visitor_id", F.col("user_id").alias("person_id"), *SPAN)
+    others = visitors.select("visitor_id").distinct().join(known, "visitor_id", "left_anti")
+    return known.unionByName(others.withColumn("person_id", F.col("visitor_id")), allowMissingColumns=True)
+
+
 def is_in_span(time: str, event: str) -> Column:
     """A condition: an event is in the span with the columns `SPAN`.
 

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from folds.persons.models import DIRECT
-from gold.credit.persons import with_person
+from gold.credit.persons import all_spans, with_own_views, with_person
 from gold.models.model_periods import in_period, period_structs
 from lakehouse.rows.checkpointing import checkpoint
 
@@ -69,8 +69,9 @@ def _steps(
 ) -> DataFrame:
     """Touches and conversions as steps of persons: person_id, at, is_goal, id, channel, value."""
     known = with_person(touches, identities, "touched_at")
-    named = _with_view_touches(known) if view_through else known
-    touched = named.where("coalesce(earns_credit, true)").select(
+    if view_through:
+        known = _with_view_touches(with_own_views(known, all_spans(identities, known)))
+    touched = known.where("coalesce(earns_credit, true)").select(
         "person_id",
         F.col("touched_at").alias("at"),
         F.lit(False).alias("is_goal"),
