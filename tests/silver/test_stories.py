@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from bronze.job import ingest
 from folds.records.parse_rules import load_parse_rules
 from folds.rule_numbers import load_rule_numbers
-from folds.visitors.bots import load_bot_rules
 from folds.visitors.rules import VisitorRules
 from kit.deliveries import Delivery, cut, deliver, describe_deliveries
 from kit.home import Home
@@ -36,7 +35,7 @@ from silver.dedup.classify import classify, dedup_candidates, records_of_class
 from silver.dedup.deduplicate import mark_duplicates
 from silver.exchange_rates import rate_changes
 from silver.parsing.record_parser import RecordParser
-from silver.people.identities_and_bots import COLUMNS, all_rows
+from silver.people.identities_and_bots import COLUMNS, PeopleRules, all_rows
 from silver.visits.result_fold import all_results
 from silver.visits.visit_fold import all_visits
 
@@ -59,7 +58,7 @@ def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFram
     events = records_of_class(classified, EVENT)
     watermark = as_utc(events.agg(F.max("event_time")).collect()[0][0]) - settings.watermark_delay
     rules = VisitorRules.of(load_rule_numbers(settings.conf))
-    bots, theirs = load_bot_rules(settings.conf), events.select("visitor_id", *COLUMNS)
+    people, theirs = PeopleRules.load(settings.conf), events.select("visitor_id", *COLUMNS)
     no_rates = Lakehouse(records.sparkSession, settings, "test").read(EXCHANGE_RATES.name).limit(0)
     return {
         "silver.events": events,
@@ -67,8 +66,8 @@ def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFram
         "silver.duplicate_events": records_of_class(classified, DUPLICATE),
         **{table.name: all_visits(events, table, rules, watermark) for table in FOLDED},
         "silver.search_results": all_results(events, rules.searches, watermark),
-        "silver.identities": all_rows(theirs, IDENTITIES, bots),
-        "silver.bots": all_rows(theirs, BOTS, bots),
+        "silver.identities": all_rows(theirs, IDENTITIES, people),
+        "silver.bots": all_rows(theirs, BOTS, people),
         "silver.exchange_rates": rate_changes(records_of_class(classified, RATE), no_rates),
     }
 
