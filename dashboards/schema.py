@@ -18,7 +18,7 @@ _READ = {
     "gold.touches": "touch_id kind event_id url referrer channel promotion_id touched_at",
     "gold.conversions": (
         "conversion_id event_id visitor_id person_id goal order_id refund_id currency converted_at value "
-        "value_sent reporting_value touches is_final over_refunded visit traffic_channel"
+        "value_sent reporting_value rate_valid_from touches is_final over_refunded visit traffic_channel"
     ),
     "gold.attribution": (
         "conversion_id model touch_id channel promotion_id campaign_source campaign_medium campaign_name "

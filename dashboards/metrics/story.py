@@ -24,6 +24,7 @@ _CONVERSION = (
     "value_sent",
     "currency",
     "reporting_value",
+    "rate_valid_from",
     "touches",
     "is_final",
 )
@@ -54,7 +55,7 @@ class Story:
         kinds: kind of each touch: `click`, `visit`, `campaign` or `view`.
         campaigns: UIDs of the events that are touches as campaigns inside a visit.
         continues: whether the visit of the trail continues the one before it.
-        rate: the row of silver.exchange_rates behind the reporting value; None if not needed or not known.
+        rate: the row of silver.exchange_rates that `rate_valid_from` names; None if there is none.
     """
 
     conversion: Row
@@ -86,7 +87,7 @@ def find(ask: Ask, wanted: str) -> list[Row]:
     return list(found.values())[:5]
 
 
-def explain(ask: Ask, conversion_id: str, currency: str) -> Story | None:
+def explain(ask: Ask, conversion_id: str) -> Story | None:
     """Everything that explains a conversion; None if the id does not exist."""
     mine = Query("gold.conversions", _CONVERSION).only("conversion_id", "=", conversion_id)
     conversion = _first(ask(mine).to_dicts())
@@ -108,7 +109,7 @@ def explain(ask: Ask, conversion_id: str, currency: str) -> Story | None:
         kinds=kinds,
         campaigns=campaigns,
         continues=_continues(ask, trail),
-        rate=_rate(ask, conversion, currency),
+        rate=_rate(ask, conversion),
     )
 
 
@@ -145,14 +146,13 @@ def _anchor(ask: Ask, conversion: Row, trail: list[Row]) -> Row:
     return _first(ask(found).to_dicts()) or conversion
 
 
-def _rate(ask: Ask, conversion: Row, currency: str) -> Row | None:
-    code = (conversion["currency"] or "").upper()
-    if conversion["value"] is None or code == currency.upper():
+def _rate(ask: Ask, conversion: Row) -> Row | None:
+    since = conversion["rate_valid_from"]
+    if since is None:
         return None
-    rates = Query("silver.exchange_rates", ("rate", "valid_from"), order=("-valid_from",), limit=1)
-    return _first(
-        ask(rates.only("currency", "=", code).only("valid_from", "<=", conversion["converted_at"])).to_dicts()
-    )
+    rates = Query("silver.exchange_rates", ("rate", "valid_from"))
+    of_currency = rates.only("currency", "=", conversion["currency"].upper())
+    return _first(ask(of_currency.only("valid_from", "=", since)).to_dicts())
 
 
 def _first(rows: list[Row]) -> Row | None:

@@ -42,7 +42,7 @@ def body(look: Look, scope: Scope) -> None:
         return
     if len(found) > 1:
         found = [_which(found)]
-    explained = look.figure(story.explain, found[0]["conversion_id"], data_source.CURRENCY)
+    explained = look.figure(story.explain, found[0]["conversion_id"])
     if explained is not None:
         _show(explained)
 

@@ -138,8 +138,15 @@ def when(conversion: Fields) -> tuple[int, str]:
     return conversion["converted_at"], conversion["event_id"]
 
 
+def rate_start(row: Fields, at: int, rates: list[Fields]) -> int | None:
+    """Start of the rate that a row's value is in euros at, as of a time; None without a value in euros."""
+    code = (row["currency"] or "").upper()
+    starts = [rate["valid_from"] for rate in rates if rate["currency"] == code and rate["valid_from"] <= at]
+    return None if row["reporting_value"] is None or code == "EUR" else max(starts)
+
+
 def with_money(conversions: list[Fields], rates: list[Fields]) -> list[Fields]:
-    """Conversions with the computed values of refunds and cancellations."""
+    """Conversions with the computed values of refunds and cancellations, and the rate of each."""
     found = []
     for each in conversions:
         plain = {
@@ -149,7 +156,8 @@ def with_money(conversions: list[Fields], rates: list[Fields]) -> list[Fields]:
             "is_counted": each["goal"] not in REVERSALS,
         }
         if plain["is_counted"]:
-            found.append({**each, **plain})
+            since = rate_start(each, each["converted_at"], rates)
+            found.append({**each, **plain, "rate_valid_from": since})
             continue
         same = [each]
         if each["order_id"] is not None:
@@ -157,6 +165,8 @@ def with_money(conversions: list[Fields], rates: list[Fields]) -> list[Fields]:
         order = next((other for other in same if other["goal"] == ORDER), None)
         refunds = [other for other in same if other["goal"] == REFUND]
         money = OrderMoney(order, refunds, rates)
-        own = money.money_of(each) if each["goal"] == REFUND else money.money_of_cancellation()
-        found.append({**each, **plain, **own})
+        is_refund = each["goal"] == REFUND
+        row = {**each, **plain, **(money.money_of(each) if is_refund else money.money_of_cancellation())}
+        at = each["converted_at"] if is_refund or order is None else order["converted_at"]
+        found.append({**row, "rate_valid_from": rate_start(row, at, rates)})
     return found

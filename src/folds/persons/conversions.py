@@ -136,6 +136,7 @@ def to_row(anchored: Anchored, touches: Sequence[Touch], watermark: int) -> Conv
         amount.value_sent,
         amount.currency,
         amount.reporting_value,
+        amount.rate_valid_from,
         amount.is_of_order,
         anchored.is_counted,
         len(touches),

@@ -56,6 +56,11 @@ class ExchangeRates:
         rate = self._rates[code][number - 1]
         return rate if rate.valid_to is None or at < rate.valid_to else None
 
+    def valid_from(self, currency: str | None, at: int) -> int | None:
+        """Start of the rate that a value is converted at, microseconds; None if none is needed or known."""
+        rate = None if (currency or "").upper() == self._own else self.rate_at(currency, at)
+        return None if rate is None else rate.valid_from
+
     def has_rate(self, currency: str | None, at: int) -> bool:
         """Whether a currency can be converted to the reporting currency at a time in microseconds."""
         return (currency or "").upper() == self._own or self.rate_at(currency, at) is not None

@@ -66,6 +66,7 @@ class ConversionRow(NamedTuple):
     """Row of gold.conversions.
 
     Args:
+        rate_valid_from: start of the exchange rate that the reporting value was computed with.
         traffic_channel: of its visit; without one, of its last touch; None without either.
         due_at: the watermark that makes it final; None once it is.
     """
@@ -83,6 +84,7 @@ class ConversionRow(NamedTuple):
     value_sent: Decimal | None
     currency: str | None
     reporting_value: Decimal | None
+    rate_valid_from: int | None
     is_of_order: bool
     is_counted: bool
     touches: int

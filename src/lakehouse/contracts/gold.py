@@ -96,6 +96,11 @@ CONVERSIONS = Table(
         Column("currency", "string", "ISO 4217 code"),
         Column("reporting_value", "decimal(18,4)", "money, in the reporting currency; null without a rate"),
         Column(
+            "rate_valid_from",
+            "timestamp",
+            "start of the exchange rate that gave the reporting value; null if none was needed or known",
+        ),
+        Column(
             "is_of_order",
             "boolean",
             "the event has no amount or no currency: what is missing follows from the order",

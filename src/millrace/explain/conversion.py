@@ -25,7 +25,7 @@ class ConversionExplanation:
         credits: by model, rows of gold.attribution, in order of position.
         touches: by touch_id, rows of gold.touches.
         visits: rows of silver.sessions: the visit of the anchor, then those that it continues, one by one.
-        rate: the row of silver.exchange_rates used for the reporting value, if needed and known.
+        rate: the row of silver.exchange_rates that `rate_valid_from` names.
     """
 
     conversion: Row
@@ -106,13 +106,11 @@ def _visits(settings: Settings, anchor: Row) -> list[Row]:
 
 
 def _rate(settings: Settings, conversion: Row) -> Row | None:
-    code = (conversion["currency"] or "").upper()
-    if conversion["value"] is None or code == settings.reporting_currency.upper():
+    since: datetime | None = conversion.get("rate_valid_from")
+    if since is None:
         return None
-    at: datetime = conversion["converted_at"]
-    until = nw.col("valid_to").is_null() | (nw.col("valid_to") > at)
-    valid = (nw.col("currency") == code) & (nw.col("valid_from") <= at) & until
-    rates = _rows(settings, "silver.exchange_rates", valid, "valid_from")
+    named = (nw.col("currency") == conversion["currency"].upper()) & (nw.col("valid_from") == since)
+    rates = _rows(settings, "silver.exchange_rates", named, "valid_from")
     return rates[0] if rates else None
 
 

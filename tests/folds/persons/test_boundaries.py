@@ -170,6 +170,27 @@ def test_value_is_converted_at_rate_valid_at_conversion_time(
 
 
 @pytest.mark.parametrize(
+    ("currency", "at", "value", "since"),
+    [
+        ("USD", NOON - 1, "1", None),
+        ("usd", NOON, "1", NOON),
+        ("USD", NOON + DAY - 1, "0", NOON),
+        ("USD", NOON + DAY, "1", NOON + DAY),
+        ("USD", NOON + DAY, MAX_VALUE, None),
+        ("USD", NOON + DAY, None, None),
+        ("GBP", NOON + DAY, "1", None),
+        ("EUR", NOON + DAY, "1", None),
+        (None, NOON, "1", None),
+    ],
+)
+def test_rate_is_named_where_reporting_value_needed_one(
+    currency: str | None, at: int, value: str | None, since: int | None
+) -> None:
+    (row,) = fold([goal(at=at, value=money(value), currency=currency)]).conversions
+    assert row.rate_valid_from == since
+
+
+@pytest.mark.parametrize(
     ("value", "credits_", "parts"),
     [
         ("10", [1 / 3] * 3, ["3.3333", "3.3333", "3.3334"]),

@@ -106,6 +106,8 @@ def test_refund_values_match_hand_worked_case(case: dict[str, Any], order: str) 
     assert {uid: worth(row) for uid, row in rows.items()} == {
         uid: str(wanted) for uid, wanted in case["expect"].items()
     }
+    starts = {uid: row.rate_valid_from for uid, row in rows.items() if row.rate_valid_from is not None}
+    assert starts == {uid: micros_of_day(day) for uid, day in case.get("since", {}).items()}
     assert sorted(uid for uid, row in rows.items() if row.over_refunded) == case.get("over", [])
     assert {uid: row.value_sent for uid, row in rows.items()} == {
         uid: sent for uid, sent in map(sent_by, case["events"]) if uid in rows

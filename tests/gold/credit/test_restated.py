@@ -1,6 +1,6 @@
 """Late input changes exactly the gold rows that depend on it.
 
-Six visitors ordered long ago. Then one batch brings late input of a different kind to each of five.
+Seven visitors ordered long ago. Then one batch brings late input of a different kind to each of six.
 """
 
 from datetime import datetime, timedelta
@@ -39,9 +39,9 @@ def order(
 
 def before() -> list[Record]:
     """Each visitor has two visits on different days and an order, all before the watermark."""
-    reported = []
-    for who in ("touch", "identity", "order", "rate", "bot", "nobody"):
-        currency = "USD" if who == "rate" else "EUR"
+    reported = [rate("GBP", "0.5", NOON - HOUR)]
+    for who in ("touch", "identity", "order", "rate", "same", "bot", "nobody"):
+        currency = {"rate": "USD", "same": "GBP"}.get(who, "EUR")
         reported += [page(f"{who}-1", who, 0), page(f"{who}-2", who, 48)]
         reported.append(order(f"{who}-o", who, 48.1, f"A-{who}", currency))
     reported.append(page("tablet-1", "tablet", 24))  # another device, not identified yet
@@ -56,6 +56,7 @@ def late() -> list[Record]:
         record({**message("i-2", "tablet", "identify", NOON + 24.2 * HOUR), **identified}),
         order("order-early", "order", 0.1, "A-order"),
         rate("USD", "0.5", NOON - HOUR),
+        rate("GBP", "0.50", NOON + HOUR),
         page("bot-3", "bot", 48.2, agent=CRAWLER),
     ]
 
@@ -152,12 +153,21 @@ def test_earlier_event_of_an_order_replaces_the_later_one(states: tuple[Rows, Ro
 
 def test_late_exchange_rate_sets_reporting_value(states: tuple[Rows, Rows]) -> None:
     ((old, new),) = changed_of(states, "gold.conversions", "rate")
-    assert {name for name in old if old[name] != new[name]} == {"reporting_value"}
+    assert {name for name in old if old[name] != new[name]} == {"reporting_value", "rate_valid_from"}
     assert (old["reporting_value"], new["reporting_value"]) == (None, Decimal(5))
+    assert (old["rate_valid_from"], new["rate_valid_from"]) == (None, micros_at(-1))
     credited = changed_of(states, "gold.attribution", "rate")
     assert len(credited) == 2 * 6
     assert all(old["credited_reporting_value"] is None for old, _ in credited)
     assert changed_of(states, "gold.touches", "rate") == changed_of(states, "gold.trails", "rate") == []
+
+
+def test_later_rate_of_the_same_worth_changes_the_rate_that_is_named(states: tuple[Rows, Rows]) -> None:
+    ((old, new),) = changed_of(states, "gold.conversions", "same")
+    assert {name for name in old if old[name] != new[name]} == {"rate_valid_from"}
+    assert (old["rate_valid_from"], new["rate_valid_from"]) == (micros_at(-1), micros_at(1))
+    others = ("gold.attribution", "gold.touches", "gold.trails")
+    assert all(changed_of(states, table, "same") == [] for table in others)
 
 
 def test_detected_bot_is_removed_with_all_its_rows(states: tuple[Rows, Rows]) -> None:
@@ -172,7 +182,7 @@ def test_detected_bot_is_removed_with_all_its_rows(states: tuple[Rows, Rows]) ->
 
 
 def test_rows_of_unaffected_persons_do_not_change(states: tuple[Rows, Rows]) -> None:
-    named = ("touch", "identity", "order", "rate", "bot")
+    named = ("touch", "identity", "order", "rate", "same", "bot")
     for table in PERSONAL:
         reported = sum(len(changed_of(states, table, who)) for who in named)
         assert reported == len(changes(states, table)), table

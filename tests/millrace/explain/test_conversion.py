@@ -45,6 +45,7 @@ def conversion(conversion_id: str, goal: str, order: str, days: int, value: str)
         "value": Decimal(value),
         "currency": "USD",
         "reporting_value": Decimal(value) / 2,
+        "rate_valid_from": NOON - DAY,
         "touches": 3,
         "is_final": True,
     }
