@@ -21,7 +21,11 @@ from folds.records.outcomes import Event, Outcome, Rejection
 from folds.records.roles import RoleRules
 
 KINDS = {
-    "unreadable_value": ("orders and refunds whose value cannot be read", "Send the value as a number"),
+    "unreadable_refund": (
+        "refunds whose amount cannot be read: each counts for all that is left of its order",
+        "Send the amount as a number",
+    ),
+    "unreadable_value": ("orders whose value cannot be read", "Send the value as a number"),
     "no_value": (
         "orders and refunds without a value",
         "Send `total`, or name its property in conf/roles.yml",
@@ -142,7 +146,8 @@ class DataGaps:
         none: dict[str, Raw] = {}
         members = decode_part(message.properties, decode_members, none)
         sent = next((found for name in rule.money if (found := _text(members, name))), "")
-        yield ("unreadable_value", sent) if sent else ("no_value", "")
+        unreadable = "unreadable_refund" if rule.negate else "unreadable_value"
+        yield (unreadable, sent) if sent else ("no_value", "")
 
     def _note_user(self, event: Event, user: str, has_no_visitor: bool, line: int) -> None:
         """A server's event has neither a visitor of its own nor a page, and is no screen."""

@@ -5,10 +5,13 @@ from typing import Any
 import polars as pl
 from deltalake import DeltaTable
 
+from folds.persons.refunds import load_order_rules
 from folds.records.roles import load_role_rules
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.settings import Settings
 from millrace.tables.table_reader import open_table, scan
+
+_UNREAD = pl.col("unread_value").is_not_null()
 
 
 def unread_counts(settings: Settings) -> dict[str, int]:
@@ -24,6 +27,18 @@ def unread_counts(settings: Settings) -> dict[str, int]:
     return by_files if by_files is not None else _by_rows(table, columns)
 
 
+def unread_refunds(settings: Settings) -> int:
+    """Number of refunds whose amount was sent and could not be read: they count for all that is left.
+
+    Rows are read only if an amount of any event could not be read.
+    """
+    if not unread_counts(settings)["unread_value"]:
+        return 0
+    refunds = pl.col("goal").is_in(sorted(load_order_rules(settings.conf).refunds))
+    events = scan(settings, EVENTS.name)
+    return 0 if events is None else _count(events, refunds & _UNREAD & pl.col("value").is_null())
+
+
 def without_value(settings: Settings) -> int:
     """Number of conversions of goals that should have a value, and have none."""
     conversions = scan(settings, "gold.conversions")
@@ -32,7 +47,11 @@ def without_value(settings: Settings) -> int:
     tracks = load_role_rules(settings.conf).tracks
     goals = [name for name, rule in tracks.items() if rule.money and not rule.negate]
     lacking = pl.col("goal").is_in(goals) & pl.col("value").is_null()
-    return int(conversions.select(lacking.sum()).collect().item())
+    return _count(conversions, lacking)
+
+
+def _count(rows: pl.LazyFrame, condition: pl.Expr) -> int:
+    return int(rows.select(condition.sum()).collect().item())
 
 
 def _by_statistics(table: DeltaTable, columns: tuple[str, ...]) -> dict[str, int] | None:

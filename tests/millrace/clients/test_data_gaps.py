@@ -76,7 +76,7 @@ def test_complete_event_lacks_nothing(case: str) -> None:
 
 LACKING = {
     "an order whose value is no number": (order({"total": "much"}), "unreadable_value", "much"),
-    "a refund whose value is no number": (order({"total": []}, "Order Refunded"), "unreadable_value", "[]"),
+    "a refund whose value is no number": (order({"total": []}, "Order Refunded"), "unreadable_refund", "[]"),
     "an order without a value": (order({"total": None}), "no_value", ""),
     "an order without properties": (sent(type="track", event="Order Completed"), "no_value", ""),
     "an order with a negative value": (order({"total": -5.5}), "negative_value", "-5.5"),
@@ -150,10 +150,11 @@ def test_access_log_is_not_asked_for_consent() -> None:
 
 def test_gaps_are_in_order_of_what_they_cost() -> None:
     messages = [sent(context={}), on(f"{SHOP}?utm_source"), sent(sentAt="now"), order({"total": "x"})]
+    messages.append(order({"total": "x"}, "Order Refunded"))
     assert [kind for kind, *_ in found(*messages)] == [
-        *("unreadable_value", "unreadable_time", "unreadable_link", "no_consent"),
+        *("unreadable_refund", "unreadable_value", "unreadable_time", "unreadable_link", "no_consent"),
     ]
-    assert next(iter(KINDS)) == "unreadable_value"
+    assert next(iter(KINDS)) == "unreadable_refund"
 
 
 def test_long_text_is_cut() -> None:

@@ -19,6 +19,13 @@ EVENTS: list[dict[str, Any]] = [
     {"event_id": "b", "unread_time": "2 May", "unread_value": "6,795"},
     {"event_id": "c"},
 ]
+REFUNDS: list[dict[str, Any]] = [
+    {"event_id": "d", "goal": "Order Refunded", "unread_value": "abc"},
+    {"event_id": "e", "goal": "Order Refunded", "unread_value": "abc", "value": Decimal(-5)},
+    {"event_id": "f", "goal": "Order Refunded"},
+    {"event_id": "g", "goal": "Order Completed", "unread_value": "abc"},
+    {"event_id": "h", "goal": "Order Cancelled", "unread_value": "abc"},
+]
 CONVERSIONS: list[dict[str, Any]] = [
     {"conversion_id": "a", "goal": "Order Completed", "value": Decimal(5)},
     {"conversion_id": "b", "goal": "Order Completed"},
@@ -30,7 +37,7 @@ CONVERSIONS: list[dict[str, Any]] = [
 def test_home_without_tables_has_nothing_unread(tmp_path: Path) -> None:
     settings = load_settings(home=tmp_path)
     assert unread_counts.unread_counts(settings) == {"unread_time": 0, "unread_value": 0}
-    assert unread_counts.without_value(settings) == 0
+    assert unread_counts.without_value(settings) == unread_counts.unread_refunds(settings) == 0
 
 
 def test_unread_times_and_amounts_are_counted_from_statistics(
@@ -61,6 +68,21 @@ def test_files_without_statistics_are_read(tmp_path: Path) -> None:
 def test_orders_without_value_are_counted_and_refunds_are_not(tmp_path: Path) -> None:
     append_rows(tmp_path, "gold.conversions", CONVERSIONS)
     assert unread_counts.without_value(load_settings(home=tmp_path)) == 1
+
+
+def test_status_names_refunds_that_count_for_all_that_is_left(tmp_path: Path) -> None:
+    append_rows(tmp_path, "silver.events", EVENTS)
+    settings = load_settings(home=tmp_path)
+    figures = TableFigures(settings)
+    assert not [
+        note for note in take_snapshot(settings, lag=False, figures=figures).notes if "refund" in note
+    ]
+    append_rows(tmp_path, "silver.events", REFUNDS)
+    assert unread_counts.unread_refunds(settings) == 1
+    assert (
+        "1 refunds have an amount that could not be read: each counts for all that is left of its order"
+        in take_snapshot(settings, lag=False, figures=figures).notes
+    )
 
 
 def test_status_names_what_could_not_be_read(tmp_path: Path) -> None:

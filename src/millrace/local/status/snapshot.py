@@ -115,6 +115,11 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool, figures: Tab
             snapshot.notes.append(
                 f"{count:,} events have {what} that could not be read: {_SQL.format(column)}"
             )
+    if count := _read(figures.unread_refunds, snapshot, 0):
+        snapshot.notes.append(
+            f"{count:,} refunds have an amount that could not be read: "
+            "each counts for all that is left of its order"
+        )
     if lacking := _read(figures.without_value, snapshot, 0):
         snapshot.notes.append(f"{lacking:,} orders have no value")
     if due := _read(figures.tables_of_other_rules, snapshot, []):

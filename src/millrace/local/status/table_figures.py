@@ -53,6 +53,11 @@ class TableFigures:
         """See `unread_counts.unread_counts`."""
         return self._of("silver.events", "unread", lambda: unread_counts.unread_counts(self._settings))
 
+    def unread_refunds(self) -> int:
+        """See `unread_counts.unread_refunds`."""
+        now = rules_version(self._settings.conf)
+        return self._of("silver.events", "refunds", lambda: unread_counts.unread_refunds(self._settings), now)
+
     def without_value(self) -> int:
         """See `unread_counts.without_value`."""
         now = rules_version(self._settings.conf)
