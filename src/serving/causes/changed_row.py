@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from lakehouse.timestamps import to_micros
 
 _BY_WATERMARK = frozenset({"is_open", "due_at", "is_final", "is_complete", "pane", "revision"})
-_BY_RATES = frozenset({"reporting_value", "credited_reporting_value"})
+_BY_RATES = frozenset({"reporting_value", "rate_valid_from", "credited_reporting_value"})
 _WITH_MONEY = _BY_RATES | {"over_refunded", "value", "order_values"}
 
 
@@ -58,5 +58,5 @@ class ChangedRow(NamedTuple):
         return self.differing <= _BY_RATES | _BY_WATERMARK
 
     def has_other_money(self) -> bool:
-        """Whether a money column that may depend on exchange rates differs."""
+        """Whether a column that may depend on exchange rates differs."""
         return len(self.sides) == 2 and bool(self.differing & _WITH_MONEY)
