@@ -8,11 +8,16 @@ from lakehouse.contracts.arrow import arrow_schema
 Type = pl.DataType | type[pl.DataType]
 
 _READ = {
+    "silver.events": (
+        "event_id type role user_id event_time time_source device_time unread_time url channel "
+        "campaign_source campaign_medium campaign_name campaign_id is_server_event goal value unread_value"
+    ),
     "silver.rejected_events": "reason topic value partition offset arrival_time",
     "silver.sessions": (
         "session_id visitor_id entry_url exit_url channel campaign_source campaign_medium campaign_name "
         "started_at ended_at events page_views is_open first_event_id continues"
     ),
+    "silver.identities": "visitor_id user_id",
     "silver.bots": "visitor_id",
     "silver.exchange_rates": "currency rate valid_from valid_to",
     "gold.touches": "touch_id kind event_id url referrer channel promotion_id touched_at",

@@ -20,6 +20,7 @@ _CONDITIONS: dict[Op, Callable[[pl.Expr, Any], pl.Expr]] = {
     "in": lambda column, values: column.is_in(list(values)),
     "not in": lambda column, values: ~column.is_in(list(values)),
     "starts": lambda column, value: column.str.starts_with(value),
+    "matches": lambda column, value: column.str.contains(value),
     "null": lambda column, _: column.is_null(),
     "not null": lambda column, _: column.is_not_null(),
 }

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from typing import Any, Literal
 
 How = Literal["sum", "min", "max", "count", "distinct"]
-Op = Literal["=", "!=", "<", "<=", ">", ">=", "in", "not in", "starts", "null", "not null"]
+Op = Literal["=", "!=", "<", "<=", ">", ">=", "in", "not in", "starts", "matches", "null", "not null"]
 Value = str | int | float | bool | date | datetime | tuple[str, ...] | None
 
 
@@ -26,7 +26,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Where:
-    """A condition. As in SQL, a null value satisfies only `null`, and not `!=`."""
+    """A condition. As in SQL, a null value satisfies only `null`, and not `!=`.
+
+    `matches` looks for a regular expression anywhere in a text, in the syntax that Java and Rust share.
+    """
 
     column: str
     op: Op

@@ -36,6 +36,11 @@ class RestrictedTables:
         """Tables that are not there for the role."""
         return frozenset(name for name, view in self._views.items() if view is None)
 
+    @property
+    def masked(self) -> dict[str, frozenset[str]]:
+        """By table, the columns that the role sees masked or not at all."""
+        return {name: frozenset(view.masks) for name, view in self._views.items() if view is not None}
+
     def version(self, table: str, position: int | None = None) -> Version | None:
         """The latest version up to a position."""
         return self._backend.version(table, position)

@@ -8,10 +8,12 @@ import polars as pl
 import pyarrow as pa
 from schema import COLUMNS, CORRECTIONS
 
+from lakehouse.contracts import TABLES
 from tables.backend import ReadError, high_water_mark
 from tables.query import Facts, Measure, Query, Version
 
 _COMMITS = 100  # of a table's history, of which versions are chosen
+_LISTED = 100  # values with a parameter each; of more, all are one parameter
 
 Execute = Callable[[str, dict[str, Any]], pa.Table]
 """Runs a statement with named parameters (`:name`). Raises `LookupError` if the table does not exist."""
@@ -60,9 +62,9 @@ class SqlTables:
         try:
             return self._run(text, values, query.table)
         except ReadError:
-            if not (missing := self._missing_text(query.table, source)):
+            if not (missing := self._missing(query.table, source)):
                 raise
-        nulls = ", ".join(f"CAST(NULL AS STRING) AS {_quoted(name)}" for name in missing)
+        nulls = ", ".join(f"CAST(NULL AS {kind}) AS {_quoted(name)}" for name, kind in missing.items())
         text, values = statement(query, f"(SELECT *, {nulls} FROM {source})")
         return self._run(text, values, query.table)
 
@@ -72,12 +74,11 @@ class SqlTables:
         rows = self.run(Query(table, measures=(Measure("rows", "count"),)), version)["rows"][0]
         return Facts(rows, found["numFiles"], found["sizeInBytes"], found["lastModified"])
 
-    def _missing_text(self, table: str, source: str) -> list[str]:
-        """Text columns of the contract that an older table lacks."""
+    def _missing(self, table: str, source: str) -> dict[str, str]:
+        """Columns of the contract that an older table lacks, with their SQL types."""
         there = self._run(f"SELECT * FROM {source} LIMIT 0", {}, table).columns
-        return [
-            name for name, kind in COLUMNS.get(table, {}).items() if kind == pl.String and name not in there
-        ]
+        read = COLUMNS.get(table, {}).keys() - set(there)
+        return {each.name: each.type.upper() for each in TABLES[table].columns if each.name in read}
 
     def _name(self, table: str) -> str:
         parts = [self._catalog, *table.split(".")] if self._catalog else table.split(".")
@@ -112,13 +113,16 @@ def _condition(where: Any, values: dict[str, Any]) -> str:
     column = _quoted(where.column)
     if where.op in ("null", "not null"):
         return f"{column} IS {where.op.upper()}"
-    if where.op == "in":
+    if where.op == "in" and len(where.value) <= _LISTED:
         return f"{column} IN ({', '.join(_bound(each, values) for each in where.value) or 'NULL'})"
-    if where.op == "not in":  # one parameter for any number of values
+    if where.op in ("in", "not in"):  # one parameter for any number of values
         listed = _bound(json.dumps(where.value), values)
-        return f"NOT array_contains(from_json({listed}, 'array<string>'), {column})"
+        contains = f"array_contains(from_json({listed}, 'array<string>'), {column})"
+        return contains if where.op == "in" else f"NOT {contains}"
     if where.op == "starts":
         return f"startswith({column}, {_bound(where.value, values)})"
+    if where.op == "matches":
+        return f"{column} RLIKE {_bound(where.value, values)}"
     return f"{column} {where.op} {_bound(where.value, values)}"
 
 

@@ -2,12 +2,14 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import polars as pl
+from schema import COLUMNS
 
 from tables.backend import Backend, ReadError
 from tables.polars_query import ask_frame, empty
@@ -33,6 +35,7 @@ class Lake:
         most_bytes: size of the cache. The least recently used results are evicted first.
         hidden: tables that are not there for the viewers' role.
         role: name of the role; None for viewers who see everything.
+        masked: by table, the columns that the role sees masked or not at all.
     """
 
     def __init__(
@@ -41,10 +44,12 @@ class Lake:
         most_bytes: int = _MOST_BYTES,
         hidden: frozenset[str] = frozenset(),
         role: str | None = None,
+        masked: Mapping[str, frozenset[str]] = MappingProxyType({}),
     ) -> None:
         self.backend = backend
         self.hidden = hidden
         self.role = role
+        self.masked = masked
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._turns: dict[Hashable, threading.Lock] = {}
@@ -108,6 +113,12 @@ class Look:
     def shows(self, table: str) -> bool:
         """Whether a table is there for the viewer's role."""
         return table not in self._lake.hidden
+
+    def unseen(self, table: str) -> frozenset[str]:
+        """The columns of a table that the viewer's role sees masked or not at all."""
+        if not self.shows(table):
+            return frozenset(COLUMNS[table])
+        return self._lake.masked.get(table, frozenset())
 
     @cached_property
     def position(self) -> int | None:

@@ -1,4 +1,4 @@
-"""Page Data quality: the gate, expectations over time, and rejected records."""
+"""Page Data quality: the gate, expectations over time, what events lack, and rejected records."""
 
 from datetime import datetime, timezone
 from functools import partial
@@ -8,19 +8,38 @@ import polars as pl
 import streamlit as st
 from charts import bar_charts, time_charts
 from charts.palette import Palette
-from metrics import quality
+from metrics import gaps, quality
 from query_scope import Scope
 from tables.table_cache import Look
 from widgets import layout, page
 from widgets.formatting import lasting, plain_text, utc
 from widgets.gate_state import latest_results, read_gates
-from widgets.layout import number_column, place_chart, place_table, text_column, time_column
+from widgets.layout import (
+    choose_row,
+    day_column,
+    number_column,
+    place_chart,
+    place_table,
+    share_column,
+    text_column,
+    time_column,
+)
 
+from folds.records.roles import load_role_rules
+from lakehouse.bundle_file import conf_folder
+from millrace.explain.gap_kinds import KINDS
+
+_ORDERS = ("unreadable_refund", "unreadable_value", "no_value", "no_currency", "no_rate", "negative_value")
+_COMPLETE = "Nothing is missing: these events have all that the tables can tell."
+_ONLY_IN_FILES = (
+    "Counted by millrace load FILE --check only: "
+    f"{'; '.join(kind.what for kind in KINDS.values() if not kind.in_tables)}."
+)
 _NOTHING = "No expectations have been evaluated on these tables yet."
 
 
 def body(look: Look, scope: Scope | None) -> None:
-    """Show the state of the gate, expectations, and rejected records."""
+    """Show the state of the gate, expectations, what events lack, and rejected records."""
     gates = look.figure(read_gates)
     latest = look.figure(latest_results)
     failed = latest.filter(~pl.col("success")).height
@@ -40,6 +59,7 @@ def body(look: Look, scope: Scope | None) -> None:
     _results(latest)
     _docs()
     if scope is not None:
+        _gaps(look, scope)
         layout.side_by_side(partial(_reasons, look, scope), partial(_examples, look, scope), widths=(2, 3))
 
 
@@ -85,6 +105,54 @@ def _docs() -> None:
         st.caption("Reports on expectations (Data Docs) appear here once there are some.")
     else:
         st.link_button("Open the reports (Data Docs)", place, icon=":material/open_in_new:")
+
+
+def _gaps(look: Look, scope: Scope) -> None:
+    unseen = frozenset(f"{table}.{name}" for table in gaps.tables_read() for name in look.unseen(table))
+    rows = look.figure(gaps.gaps, scope, _goals(), unseen)
+    heading = "What events of this period lack, the costliest first"
+    if rows.is_empty():
+        layout.table_head(rows, "gaps", heading)
+        layout.say_nothing(_COMPLETE)
+    else:
+        _place_gaps(rows, heading)
+    st.text(_ONLY_IN_FILES)
+    if left_out := gaps.kinds_unseen(unseen):
+        named = "; ".join(KINDS[kind].what for kind in left_out)
+        st.text(f"Not looked for, since this role does not see them: {named}.")
+
+
+def _goals() -> gaps.Goals:
+    valued = {name: rule for name, rule in load_role_rules(conf_folder()).tracks.items() if rule.money}
+    return gaps.Goals(
+        orders=tuple(name for name, rule in valued.items() if not rule.negate),
+        refunds=tuple(name for name, rule in valued.items() if rule.negate),
+    )
+
+
+def _place_gaps(rows: pl.DataFrame, heading: str) -> None:
+    columns = {
+        "what": text_column("What is missing", 300),
+        "count": number_column("Count"),
+        "share": share_column("Share"),
+        "of": text_column("Of", 130),
+        "advice": text_column("What to do", 330),
+        "example": text_column("Example", 130, "Id of one of the latest; of a record topic/partition/offset"),
+        "sent": text_column("Sent there", 150, "The amount, time, address, currency or user that was sent"),
+        "first": day_column("First day"),
+        "latest": day_column("Latest day"),
+    }
+    chosen = choose_row(rows, columns, "gaps", layout.fitting(rows), heading)
+    if chosen is None or rows["kind"][chosen] not in _ORDERS or rows["example"][chosen] is None:
+        st.caption("Choose a row of orders or amounts to open its example.")
+        return
+    asked = {name: st.query_params.get_all(name) for name in st.query_params}
+    st.page_link(
+        "views/conversion.py",
+        label="Open this conversion",
+        icon=":material/route:",
+        query_params={**asked, "conversion": rows["example"][chosen]},
+    )
 
 
 def _reasons(look: Look, scope: Scope) -> None:

@@ -166,6 +166,11 @@ def time_column(label: str) -> ColumnConfig:
     return st.column_config.DatetimeColumn(label, format="D MMM YYYY HH:mm:ss", timezone="UTC")
 
 
+def day_column(label: str) -> ColumnConfig:
+    """A column of days."""
+    return st.column_config.DateColumn(label, format="D MMM YYYY")
+
+
 def number_column(
     label: str, digits: int = 0, meaning: str | None = None, width: int | None = None
 ) -> ColumnConfig:

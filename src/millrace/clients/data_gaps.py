@@ -19,39 +19,11 @@ from folds.records.message import (
 )
 from folds.records.outcomes import Event, Outcome, Rejection
 from folds.records.roles import RoleRules
-
-KINDS = {
-    "unreadable_refund": (
-        "refunds whose amount cannot be read: each counts for all that is left of its order",
-        "Send the amount as a number",
-    ),
-    "unreadable_value": ("orders whose value cannot be read", "Send the value as a number"),
-    "no_value": (
-        "orders and refunds without a value",
-        "Send `total`, or name its property in conf/roles.yml",
-    ),
-    "negative_value": ("orders with a negative value", "Send what comes back as `Order Refunded`"),
-    "unreadable_time": ("events with a time that cannot be read", "Send RFC 3339, as 2026-11-02T10:00:00Z"),
-    "no_time": ("events without a time, which count at the time of the load", "Send `originalTimestamp`"),
-    "placeholder_id": ("events with a placeholder for an id", "Leave out an id that is not known"),
-    "snake_case_id": ("events with ids in snake case, which are not read", "Send `anonymousId` and `userId`"),
-    "unreadable_link": (
-        "events on a tagged link that cannot be read",
-        "Write `?utm_source=…&utm_medium=…`, with values that the sender has filled in",
-    ),
-    "unknown_user": (
-        "events of servers whose user no visitor of this file logged in as",
-        "Send the `anonymousId` with the order, or `identify` in the browser",
-    ),
-    "no_consent": ("events without `context.consent`", "Send it where the law asks for consent"),
-}
-"""By kind, what is missing and what to do, in order of what it costs."""
+from millrace.explain.gap_kinds import KINDS, TAGGED_LINK, is_unfilled
 
 _TIMES = ("original_timestamp", "sent_at", "received_at", "timestamp")
 _SNAKE_CASE = ("anonymous_id", "user_id")
-_TAGGED = re.compile(r"utm(?:[_-]|%5F)(?:source|medium|campaign|id)\b", re.IGNORECASE)
-_UNFILLED = re.compile(r"\ufffd|%[0-9A-F]{2}|\{[^}]*\}|\[\[[^]]*\]\]|\*\|", re.IGNORECASE)
-"""What is left of bytes that are no UTF-8, and of templates that the sender has not filled in."""
+_TAGGED = re.compile(TAGGED_LINK)
 _SHOWN = 80
 
 
@@ -60,7 +32,7 @@ class Gap:
     """Events that lack something.
 
     Attributes:
-        kind: a key of `KINDS`.
+        kind: a key of `gap_kinds.KINDS`.
         line: number of the first one's line.
         example: the first one's text, cut; empty if nothing was sent.
     """
@@ -195,7 +167,7 @@ def _is_tag_read(event: Event, url: str) -> bool:
     if not _TAGGED.search(url):
         return True
     fields = (event.campaign_source, event.campaign_medium, event.campaign_name, event.campaign_id)
-    return any(fields) and not any(_UNFILLED.search(field) for field in fields if field)
+    return any(fields) and not any(is_unfilled(field) for field in fields if field)
 
 
 def _has_consent(message: Message) -> bool:

@@ -7,7 +7,8 @@ from decimal import Decimal
 import typer
 
 from millrace.clients.check_file import FileCheck
-from millrace.clients.data_gaps import KINDS, Gap
+from millrace.clients.data_gaps import Gap
+from millrace.explain.gap_kinds import KINDS
 
 _MOST = 12
 _EXAMPLE = "{role: goal, takes: {order_id: order_id, currency: currency}, money: [total]}"
@@ -58,9 +59,9 @@ def _lacks(gaps: Sequence[Gap]) -> None:
     if gaps:
         typer.echo("\nwhat the file lacks, the costliest first")
     for gap in gaps:
-        what, advice = KINDS[gap.kind]
+        kind = KINDS[gap.kind]
         first = f", first in line {gap.line:,}" + (f": {gap.example}" if gap.example else "")
-        typer.echo(f"  {gap.events:>12,}  {what}{first}\n{'':>16}{advice}")
+        typer.echo(f"  {gap.events:>12,}  {kind.what}{first}\n{'':>16}{kind.advice}")
 
 
 def _hints(check: FileCheck) -> list[str]:

@@ -13,7 +13,8 @@ from folds.records.parse import parse
 from kit.hostile import RECORDS
 from kit.parser import RULES
 from kit.records import Record as Sent
-from millrace.clients.data_gaps import KINDS, DataGaps
+from millrace.clients.data_gaps import DataGaps
+from millrace.explain.gap_kinds import KINDS
 
 NOW = 1_793_700_000_000_000  # after TIME
 TIME = "2026-11-02T10:00:00Z"
