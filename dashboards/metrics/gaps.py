@@ -149,10 +149,10 @@ def gaps(ask: Ask, scope: Scope, goals: Goals, unseen: frozenset[str]) -> pl.Dat
             from one of them are left out.
 
     Returns:
-        A row for each kind that any row has, and for each reason of refused records: kind, what, count, share,
-        of (what it is a share of), advice, example (UID of one of the latest; of a record
-        topic/partition/offset), sent (what was sent there), first and latest day (UTC). Of the users of
-        server events, the 2,000 seen last are looked at.
+        A row for each kind found, and for each reason of refused records: kind, what, count, share, of (what
+        it is a share of), advice, example (UID of one of the latest; of a record topic/partition/offset),
+        sent (what was sent there), first and latest day (UTC). Of the users of server events, the 2,000 seen
+        last are looked at.
     """
     rows: list[Row] = []
     for kind in _seen(unseen):

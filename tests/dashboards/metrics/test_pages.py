@@ -227,7 +227,7 @@ def test_quality_page_shows_rejections_and_expectation_results(
     looks = pl.DataFrame(shop.tables["ops.expectations"])
     last = looks.filter(run_id=looks["run_id"].max())
     assert metrics(page)["Expectations met"] == f"{last['success'].sum()} of {last.height}"
-    assert len(page.dataframe[1].value) == min(100, max(reasons.values()))
+    assert len(page.dataframe[2].value) == min(100, max(reasons.values()))
 
 
 def test_pipeline_page_shows_ledger_counts_and_table_rows(open_page: Any, shop_home: Path, sql: Any) -> None:

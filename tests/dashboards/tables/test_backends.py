@@ -1,5 +1,6 @@
 """The backend contract: each backend that runs locally returns the same frame for the same query."""
 
+import json
 import re
 from datetime import date, datetime, timezone
 from decimal import Decimal
@@ -11,6 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
+from schema import COLUMNS
 from tables.backend import Backend, ReadError
 from tables.delta_backend import LocalTables
 from tables.query import Measure, Query, Version, Where, sums
@@ -19,6 +21,7 @@ from tables.sql_backend import SqlTables, statement
 from kit.shop_warehouse import Shop
 from kit.spark import empty_home
 from kit.warehouse_builder import append_rows, build_warehouse, replace_rows
+from millrace.explain.gap_kinds import TAGGED_LINK
 
 START = datetime(2026, 3, 21, 8, tzinfo=timezone.utc)
 END = datetime(2026, 3, 22, 9, 30, tzinfo=timezone.utc)
@@ -58,6 +61,12 @@ QUERIES = {
     ).only("campaign_name", "not null"),
     "prefix": Query("gold.conversions", ("conversion_id",), order=("conversion_id",)).only(
         "conversion_id", "starts", "a"
+    ),
+    "regular expression": Query("gold.touches", ("touch_id",), order=("touch_id",)).only(
+        "url", "matches", TAGGED_LINK
+    ),
+    "in long list": Query("gold.touches", ("touch_id",), order=("touch_id",)).only(
+        "channel", "in", ("Email", *map(str, range(200)))
     ),
     "SQL injection text": Query("gold.touches", ("touch_id",)).only("channel", "=", "x' OR '1'='1"),
     "nested columns": Query("gold.conversions", ("visit",), order=("conversion_id",)),
@@ -148,6 +157,17 @@ def test_sql_statement_passes_values_as_parameters() -> None:
     assert values == {"p0": "'; --", "p1": Decimal(3)}
 
 
+def test_sql_statement_passes_pattern_and_long_list_as_one_parameter_each() -> None:
+    names = tuple(map(str, range(101)))
+    text, values = statement(
+        Query("t", ("a",), where=(Where("a", "matches", "(?i)x"), Where("b", "in", names))), "t"
+    )
+    assert text == (
+        "SELECT `a` FROM t WHERE `a` RLIKE :p0 AND array_contains(from_json(:p1, 'array<string>'), `b`)"
+    )
+    assert values == {"p0": "(?i)x", "p1": json.dumps(names)}
+
+
 def test_column_missing_in_older_table_is_read_as_null() -> None:
     query = Query("gold.funnel", ("day", "step"))
 
@@ -163,6 +183,20 @@ def test_column_missing_in_older_table_is_read_as_null() -> None:
         return pa.table({"day": [date(2026, 3, 1)], "step": pa.array([None], pa.string())})
 
     assert SqlTables(execute).run(query, Version(3)).rows() == [(date(2026, 3, 1), None)]
+
+
+def test_missing_column_is_null_of_its_type() -> None:
+    def execute(text: str, values: dict[str, Any]) -> pa.Table:
+        if "LIMIT 0" in text:
+            columns = [name for name in COLUMNS["silver.events"] if name != "is_server_event"]
+            return pa.table({name: pa.array([], pa.string()) for name in columns})
+        if "CAST" not in text:
+            raise ValueError("UNRESOLVED_COLUMN: `is_server_event`")
+        assert "CAST(NULL AS BOOLEAN) AS `is_server_event`" in text
+        return pa.table({"is_server_event": pa.array([None], pa.bool_())})
+
+    query = Query("silver.events", ("is_server_event",))
+    assert SqlTables(execute).run(query, Version(3)).rows() == [(None,)]
 
 
 def test_other_sql_error_is_not_treated_as_missing_column() -> None:
