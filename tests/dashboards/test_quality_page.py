@@ -84,6 +84,13 @@ def test_kinds_that_a_role_does_not_see_are_named(
     table = shown(page)
     assert list(table["what"]) == [KINDS["no_time"].what]
     assert "2" not in list(table["example"])
-    left_out = ("unreadable_value", "no_value", "refused", "unreadable_link", "unknown_user")
+    left_out = (
+        "unreadable_refund",
+        "unreadable_value",
+        "no_value",
+        "refused",
+        "unreadable_link",
+        "unknown_user",
+    )
     named = "; ".join(KINDS[kind].what for kind in left_out)
     assert f"Not looked for, since this role does not see them: {named}." in said(page)

@@ -106,6 +106,7 @@ def lacking(kind: str, row: Callable[..., Row], sent: str | None = None, **more:
     ("kind", "row", "more", "sent"),
     [
         lacking("unreadable_value", order, "much", value=None, unread_value="much"),
+        lacking("unreadable_refund", order, "all", goal="Order Refunded", value=None, unread_value="all"),
         lacking("no_value", order, value=None),
         lacking("no_value", order, value=None, goal="Order Refunded"),
         lacking("no_currency", conversion, currency=None, reporting_value=None),
@@ -212,7 +213,7 @@ def test_kind_is_left_out_if_its_column_is_not_seen() -> None:
     tables = {"silver.events": [order("1", value=None), event("2", unread_time="now")]}
     assert [row["kind"] for row in found(tables)] == ["no_value", "unreadable_time"]
     unseen = frozenset({"silver.events.unread_value", "silver.identities.visitor_id"})
-    assert kinds_unseen(unseen) == ["unreadable_value", "no_value", "unknown_user"]
+    assert kinds_unseen(unseen) == ["unreadable_refund", "unreadable_value", "no_value", "unknown_user"]
     assert [row["kind"] for row in found(tables, unseen=unseen)] == ["unreadable_time"]
     everything = frozenset(f"{table}.{name}" for table in tables_read() for name in COLUMNS[table])
     assert kinds_unseen(everything) == [kind for kind in KINDS if KINDS[kind].in_tables]
@@ -244,6 +245,10 @@ GOLD = st.fixed_dictionaries(
 )
 
 
+def is_unread(row: Row) -> bool:
+    return row["value"] is None and row["unread_value"] is not None
+
+
 def naive(tables: Tables) -> dict[str, tuple[int, float]]:
     """Count and share of each kind."""
     events = [row for row in tables["silver.events"] if NOON <= row["event_time"] < SCOPE.period.end]
@@ -253,6 +258,7 @@ def naive(tables: Tables) -> dict[str, tuple[int, float]]:
     known = {row["user_id"] for row in tables["silver.identities"] if row["user_id"] != row["visitor_id"]}
     valued = [row for row in events if row["goal"] in GOALS.all]
     orders = [row for row in events if row["goal"] == "Order Completed"]
+    refunds = [row for row in events if row["goal"] == "Order Refunded"]
     amounts = [row for row in conversions if row["value"] is not None]
     tagged = [
         row for row in events if re.search("utm(-|_|%5f)(source|id|campaign)", (row["url"] or "").lower())
@@ -260,10 +266,8 @@ def naive(tables: Tables) -> dict[str, tuple[int, float]]:
     server = [row for row in events if row["is_server_event"] and row["type"] == "track" and row["user_id"]]
     fields = [[row["campaign_source"], row["campaign_id"]] for row in tagged]
     counts = {
-        "unreadable_value": (
-            valued,
-            sum(row["value"] is None and row["unread_value"] is not None for row in valued),
-        ),
+        "unreadable_refund": (refunds, sum(map(is_unread, refunds))),
+        "unreadable_value": (orders, sum(map(is_unread, orders))),
         "no_value": (valued, sum(row["value"] is None and row["unread_value"] is None for row in valued)),
         "no_currency": (
             amounts,
