@@ -1,26 +1,18 @@
 """Finds what a user agent matches, of many patterns and names."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 _MAX_ENTRIES = 10_000
 _KEY = 3  # characters
 _GAP = "\0"
-_WORD_START = re.compile(r"(?<![a-z0-9])[a-z0-9]")
+_WORD = re.compile(r"[a-z0-9]+")
 _SHORT_WORD = re.compile(r"[a-z]{1,5}")
 _SPECIAL = "()[]{}?|^$"
 
 
-class _Pattern:
-    """A regular expression, and a text that everything it matches contains: looking for that is quicker."""
-
-    def __init__(self, pattern: str) -> None:
-        self.text = pattern
-        self.compiled = re.compile(lower_pattern(pattern), re.ASCII)
-        self._needed = needed_text(lower_pattern(pattern))
-
-    def is_in(self, text: str) -> bool:
-        return self._needed in text and self.compiled.search(text) is not None
+_Pattern = tuple[str, str, Callable[[str], re.Match[str] | None], re.Pattern[str]]
+"""A pattern; a text that all its matches contain, looked for first; a search for it; its expression."""
 
 
 class Matcher:
@@ -33,8 +25,8 @@ class Matcher:
     """
 
     def __init__(self, patterns: Iterable[str], names: Iterable[str], not_read: Iterable[str]) -> None:
-        self._patterns = [_Pattern(each) for each in patterns]
-        self._not_read = [_Pattern(each) for each in not_read]
+        self._patterns = [_compiled(each) for each in patterns]
+        self._not_read = [_compiled(each) for each in not_read]
         self._names: dict[str, list[tuple[str, str]]] = {}  # by their first characters: name, text
         for name in names:
             bare = name.removeprefix("^").removesuffix("$")
@@ -51,24 +43,37 @@ class Matcher:
 
     def look_for(self, text: str) -> str | None:
         """The same for a text in lower case, uncached."""
-        for part in self._not_read:
-            if part.is_in(text):
-                text = part.compiled.sub(" ", text)
-        for pattern in self._patterns:
-            if pattern.is_in(text):
-                return pattern.text
-        starts = (found.start() for found in _WORD_START.finditer(text))
-        return min((name for start in starts for name in self._names_at(text, start)), default=None)
+        for _, needed, find, compiled in self._not_read:
+            if needed in text and find(text):
+                text = compiled.sub(" ", text)
+        for pattern, needed, find, _ in self._patterns:
+            if needed in text and find(text):
+                return pattern
+        found: list[str] = []
+        for word in _WORD.finditer(text):
+            at = word.start()
+            if names := self._names.get(text[at : at + _KEY]):
+                found += _names_at(text, at, names)
+        return min(found, default=None)
 
-    def _names_at(self, text: str, start: int) -> Iterator[str]:
-        for name, bare in self._names.get(text[start : start + _KEY], ()):
-            end = start + len(bare)
-            if not text.startswith(bare, start) or (name[0] == "^" and start):
-                continue
-            if name[-1] == "$" and end < len(text):
-                continue
-            if not (_SHORT_WORD.fullmatch(bare) and text[end : end + 1].isalpha()):
-                yield name
+
+def _names_at(text: str, start: int, names: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Those of the names, with their texts, that start there."""
+    for name, bare in names:
+        end = start + len(bare)
+        if not text.startswith(bare, start) or (name[0] == "^" and start):
+            continue
+        if name[-1] == "$" and end < len(text):
+            continue
+        if not (_SHORT_WORD.fullmatch(bare) and text[end : end + 1].isalpha()):
+            yield name
+
+
+def _compiled(pattern: str) -> _Pattern:
+    lower = lower_pattern(pattern)
+    compiled = re.compile(lower, re.ASCII)
+    is_anchored = lower.startswith("^") and "|" not in _without_groups(lower)
+    return pattern, needed_text(lower), compiled.match if is_anchored else compiled.search, compiled
 
 
 def needed_text(pattern: str) -> str:
@@ -77,14 +82,20 @@ def needed_text(pattern: str) -> str:
     Args:
         pattern: a regular expression without `*` and `+`.
     """
-    bare = re.sub(r"\\(.)", _unescaped, pattern)
-    bare = re.sub(r"\[[^\]]*\]", _GAP, bare)
-    while (inner := re.sub(r"\([^()]*\)", _GAP, bare)) != bare:
-        bare = inner
+    bare = _without_groups(pattern)
     if "|" in bare:
         return ""
     bare = re.sub(r".(?:\?|\{[0-9,]*\})", _GAP, bare)
     return max(re.split(rf"[{_GAP}.^$]", bare), key=len)
+
+
+def _without_groups(pattern: str) -> str:
+    """A pattern with a gap for each class and group, and without escapes."""
+    bare = re.sub(r"\\(.)", _unescaped, pattern)
+    bare = re.sub(r"\[[^\]]*\]", _GAP, bare)
+    while (inner := re.sub(r"\([^()]*\)", _GAP, bare)) != bare:
+        bare = inner
+    return bare
 
 
 def _unescaped(escape: re.Match[str]) -> str:

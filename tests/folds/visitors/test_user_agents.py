@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 RULES = load_agent_rules(CONF)
 BROWSERS = [agent for each in yaml.safe_load((HERE / "browsers.yml").read_text()).values() for agent in each]
 CRAWLERS = [agent for each in yaml.safe_load((HERE / "crawlers.yml").read_text()).values() for agent in each]
+HELD_OUT = yaml.safe_load((HERE / "device_detector.yml").read_text())
 PATTERNS = (*RULES.patterns, *RULES.not_read)
 CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/132.0.0.0 Mobile Safari/537.36"
 
@@ -44,6 +45,14 @@ BOTS = {
     "Go-http-client/2.0": "go[- ]http",
     "Apache-HttpClient/4.5.13": "http-?client",
     "axios/1.7.2": "axios",
+    "Webcollector": "collector",
+    "Debian APT-HTTP/1.3 (2.2.4)": "apt-http",
+    "PycURL/7.43.0 libcurl/7.47.0 GnuTLS/3.4.10": "(?<![a-z])(?:lib|py)curl/",
+    "Mozilla/5.0 (compatible;)": None,
+    "<script>alert(1)</script>": None,
+    "example.ch/1.0": None,
+    "Editor/3.0.16 (darwin arm64)": None,
+    "fragmenting": None,
 }
 PERSONS = [
     f"Mozilla/5.0 (Linux; Android 7.0; M bot 60 Build/NRD90M; wv) {CHROME}",
@@ -56,6 +65,13 @@ PERSONS = [
     "[FBAN/FB4A;FBAV/567.1.0.52.74;FBDV/SM-S921B;FBSV/16]",
     "[FBAN/FB4A;FBAV/567.1.0.52.74;FBDV/M bot 60;FBSV/7]",
     f"Mozilla/5.0 (Linux; Android 9; X1) {CHROME} Instagram 330.0 Android (28/9; 480dpi; M bot; 60; de_DE)",
+    f"Mozilla/5.0 (Linux; U; Android 4.0.3; en-us; Tab 7 (tablets.example.com) Build/IML74K) {CHROME}",
+    f"Mozilla/5.0 (Linux; Android 10; K) {CHROME} Presearch/1.0",
+    "Mozilla/5.0 (SerenityOS; x86_64) LibWeb+LibJS/1.0 Browser/1.0",
+    "DoCoMo/2.0 F900i(c100;TB;W22H12),gzip(gfe) (via translate.google.com)",
+    "okhttp",
+    "ShopApp",
+    "shop.example/3.1 (iOS 18.3; iPhone16,2)",
     "okhttp/4.9.2",
     "okhttp/5.0.0-alpha.14",
     "Dart/3.5 (dart:io)",
@@ -71,6 +87,18 @@ def test_95_of_100_known_crawlers_are_found() -> None:
     missed = [agent for agent in CRAWLERS if RULES.matched_by(agent) is None]
     assert len(CRAWLERS) > 140
     assert len(missed) <= 0.05 * len(CRAWLERS), missed
+
+
+def test_95_of_100_bots_of_a_list_that_took_no_part_are_found() -> None:
+    missed = [agent for agent in HELD_OUT["bots"] if RULES.matched_by(agent) is None]
+    assert len(HELD_OUT["bots"]) == 500
+    assert len(missed) <= 0.05 * 500, missed
+
+
+def test_none_of_500_browsers_of_a_list_that_took_no_part_is_a_bot() -> None:
+    browsers = HELD_OUT["browsers"]
+    assert len(browsers) == 500
+    assert {agent: matched for agent in browsers if (matched := RULES.matched_by(agent))} == {}
 
 
 def test_no_browser_is_taken_for_a_bot() -> None:
