@@ -10,6 +10,7 @@ from kit import bundle, deployment
 from kit.bundle import OPERATIONS, TARGETS, WORKSPACES, jobs_of, tree_of
 from kit.home import JOBS, ROOT
 from lakehouse.errors import MillraceError
+from millrace.local.bundle.jobs import read_job, read_jobs
 from test_house import PROJECT
 
 SCRIPTS: dict[str, str] = PROJECT["project"]["scripts"]
@@ -24,7 +25,8 @@ CHECKS: dict[str, Callable[[Path], None]] = {
 }
 
 
-_TWO_TASKS = "      tasks:\n        - task_key: other\n          depends_on: [{task_key: refine}]\n"
+_REFINE = "- task_key: refine\n"
+_REFINE_AFTER_INGEST = f"{_REFINE}          depends_on: [{{task_key: ingest}}]\n"
 _RUN_AS_DEPLOYER = "run_as: {user_name: '${workspace.current_user.userName}'}"
 _OWN_EXPERIMENT = "Users/${workspace.current_user.userName}/${bundle.name}-${var.copy}-quality"
 
@@ -43,20 +45,15 @@ def test_bundle_passes_check(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "file", "right", "wrong"),
     [
-        ("entry points", "resources/publish.job.yml", "millrace-publish", "millrace-published"),
-        ("entry points", "bundle.yml", "      trigger: ${var.t", "      triger: ${var.t"),
+        ("entry points", "resources/streams.job.yml", "millrace-publish", "millrace-published"),
+        ("entry points", "targets/settings.yml", "- name: trigger", "- name: triger"),
         ("entry points", "bundle.yml", "default: continuous", "default: now and then"),
-        ("references", "resources/layers.schema.yml", "${var.catalog}", "${var.catalogue}"),
+        ("references", "resources/schemas.yml", "${var.catalog}", "${var.catalogue}"),
         ("references", "bundle.yml", "registered_models.channel-credit.id", "registered_models.model.id"),
-        (
-            "references",
-            "bundle.yml",
-            "exchange_rates_topic: ${var.exchange_rates_topic}",
-            "exchange_rates_topic: rates",
-        ),
+        ("references", "targets/settings.yml", "${var.exchange_rates_topic}", "rates"),
         ("paths", "resources/dashboard.app.yml", "../dashboards", "../dashboard"),
         ("paths", "bundle.yml", "- ./dist/*.whl", "- ../dist/*.whl"),
-        ("schedules", "resources/maintenance.job.yml", "0 10,40 * * * ?", "0 10,40 * * *"),
+        ("schedules", "bundle.yml", "0 10,40 * * * ?", "0 10,40 * * *"),
         ("schedules", "bundle.yml", "default: UTC", "default: Middle/Earth"),
         ("one production", "bundle.yml", "environment_key: default\n      environments", "environments"),
         ("app", "dashboards/requirements.txt", "streamlit==", "streamlit==0."),
@@ -65,20 +62,25 @@ def test_bundle_passes_check(name: str) -> None:
         ("app", "resources/dashboard.app.yml", "MILLRACE_CATALOG", "MILLRACE_CATALOGUE"),
         ("schema", "resources/state.volume.yml", "volume_type", "volume_kind"),
         ("schema", "bundle.yml", "mode: production", "modus: production"),
-        ("whole variables", "bundle.yml", "trigger: ${var.t", "trigger: ${var.compute.kind.t"),
-        ("keys", "resources/gold.alert.yml", "gold-held:", "gate:"),
+        (
+            "whole variables",
+            "bundle.yml",
+            "default: ${var.notify}",
+            "default: ${var.notifications.on_failure}",
+        ),
+        ("keys", "resources/alerts.yml", "gold-held:", "gate:"),
         ("required", "bundle.yml", "kafka_bootstrap:\n", "kafka_bootstrap:\n    default: host:9092\n"),
         ("required", "bundle.yml", "each copy needs one of its own\n", "x\n    default: main\n"),
         ("kept", "targets/prod.yml", "prevent_destroy: true", "prevent_destroy: false"),
         ("kept", "targets/prod.yml", "state:\n          lifecycle: *kept", "state:"),
-        ("continuous", "resources/refine.job.yml", "      tasks:\n", _TWO_TASKS),
+        ("continuous", "resources/streams.job.yml", _REFINE, _REFINE_AFTER_INGEST),
         ("identities", "targets/prod.yml", "user_name: ${var.run_as_user}", "user_name: ann"),
-        ("identities", "targets/prod.yml", "refine: *job", "refine: {}"),
-        ("identities", "resources/ingest.job.yml", "max_concurrent_runs: 1", _RUN_AS_DEPLOYER),
+        ("identities", "targets/prod.yml", "quality: *job", "quality: {}"),
+        ("identities", "resources/streams.job.yml", "max_concurrent_runs: 1", _RUN_AS_DEPLOYER),
         ("root path", "bundle.yml", "/Users/${workspace.current_user.userName}/.b", "/Shared/.b"),
         ("root path", "bundle.yml", "user_name: ${var.run_as_user}", "group_name: users"),
         ("copies", "resources/dashboard.app.yml", "${bundle.name}-${var.copy}", "millrace-${bundle.target}"),
-        ("copies", "resources/mlflow.experiment.yml", _OWN_EXPERIMENT, "Shared/quality"),
+        ("copies", "resources/experiments.yml", _OWN_EXPERIMENT, "Shared/quality"),
         ("one production", "bundle.yml", "  prod:\n", "  classic:\n    mode: production\n  prod:\n"),
         (
             "one production",
@@ -87,12 +89,17 @@ def test_bundle_passes_check(name: str) -> None:
             "libraries: []",
         ),
         ("operations", "targets/operations.yml", "- name: reason", "- name: why"),
+        ("streams", "resources/streams.job.yml", "ON_FAILURE", "NEVER"),
+        ("streams", "bundle.yml", "default: 4", "default: 1"),
+        ("starts", "bundle.yml", "default: 0 15 0/6 * * ?", "default: 0 15 * * * ?"),
+        ("parameters", "targets/settings.yml", "quality: *job", "quality: {}"),
+        ("parameters", "targets/settings.yml", "- name: catalog\n", "- name: home\n"),
         ("operators", "targets/prod.yml", "release: *operation", "release: *job"),
         ("clusters", "bundle.yml", 'allowDuplicateKeys: "true"', 'allowDuplicateKeys: "false"'),
-        ("watched", "resources/ingest.job.yml", "STREAMING_BACKLOG_SECONDS", "RUN_DURATION_SECONDS"),
-        ("watched", "resources/gold.alert.yml", "ops.gates", "ops.ledger"),
+        ("watched", "bundle.yml", "STREAMING_BACKLOG_SECONDS", "RUN_DURATION_SECONDS"),
+        ("watched", "resources/alerts.yml", "ops.gates", "ops.ledger"),
         ("app access", "resources/dashboard.app.yml", "value_from: sql-warehouse", "value: abc"),
-        ("app access", "resources/layers.schema.yml", "[USE_SCHEMA, SELECT]", "[USE_SCHEMA]"),
+        ("app access", "resources/schemas.yml", "[USE_SCHEMA, SELECT]", "[USE_SCHEMA]"),
         ("paid for", "resources/quality.job.yml", "      budget_policy_id: ${var.budget_policy_id}\n", ""),
         ("paid for", "targets/prod.yml", "started: true", "started: false"),
         ("upload", "bundle.yml", "    - dashboards", "    - ."),
@@ -125,7 +132,29 @@ def test_continuous_jobs_of_local_target_are_the_streaming_jobs() -> None:
     assert {name for name, job in jobs_of(ROOT, "local").items() if job.continuous} == set(JOBS)
 
 
-def test_refine_and_repair_are_one_workspace_task_and_two_local_jobs() -> None:
+def test_parameter_of_a_job_goes_to_its_tasks_over_theirs() -> None:
+    task = {"task_key": "a", "python_wheel_task": {"entry_point": "a", "named_parameters": {"x": 1, "y": 2}}}
+    parameters = [{"name": "y", "default": 3}, {"name": "z", "default": 4}]
+    assert read_job("a", {"tasks": [task], "parameters": parameters}).tasks[0].parameters == (
+        "--x=1", "--y=3", "--z=4",
+    )  # fmt: skip
+    positional = {"task_key": "a", "python_wheel_task": {"entry_point": "a", "parameters": ["b"]}}
+    assert read_job("a", {"tasks": [positional], "parameters": parameters}).tasks[0].parameters == ("b",)
+
+
+def test_tasks_of_a_continuous_job_are_local_jobs() -> None:
+    tasks = [{"task_key": key, "python_wheel_task": {"entry_point": key}} for key in ("a", "b")]
+    jobs = {"both": {"continuous": {"pause_status": "PAUSED"}, "tasks": tasks}, "once": {"tasks": tasks}}
+    found = read_jobs({"resources": {"jobs": jobs}})
+    assert {name: [task.key for task in job.tasks] for name, job in found.items()} == {
+        "a": ["a"], "b": ["b"], "once": ["a", "b"],
+    }  # fmt: skip
+    assert found["a"].is_paused and not found["a"].is_continuous
+    with pytest.raises(MillraceError, match="have one name"):
+        read_jobs({"resources": {"jobs": {**jobs, "a": {"tasks": tasks}}}})
+
+
+def test_refine_and_repair_are_one_workspace_task_and_two_local_tasks() -> None:
     for target in WORKSPACES:
         jobs = jobs_of(ROOT, target)
         assert [task.entry_point for task in jobs["refine"].tasks] == ["millrace-silver"]

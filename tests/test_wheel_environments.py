@@ -136,7 +136,7 @@ def test_jobs_run_in_installed_spark(environment: Environment, new_home: Callabl
         for name in names
     ]
     runner = ROOT / "tests" / "kit" / "given_spark.py"
-    cluster = tree_of(ROOT, "prod")["resources"]["jobs"]["refine"]["job_clusters"][0]["new_cluster"]
+    cluster = tree_of(ROOT, "prod")["resources"]["jobs"]["streams"]["job_clusters"][0]["new_cluster"]
     given = (json.dumps(calls), json.dumps(cluster["spark_conf"]))
     done = run_program(home, environment.programs / "python", runner, home.path, *given)
     assert done.returncode == 0, f"{done.stdout[-2000:]}{done.stderr[-4000:]}"

@@ -146,6 +146,11 @@ class Settings(BaseSettings):
         ge=LEAST_RETENTION,
         description="how long maintenance keeps removed files (ISO 8601); one day at least",
     )
+    predictive_optimization: Literal["ENABLE", "DISABLE", "INHERIT"] = Field(
+        "INHERIT",
+        description="what maintenance sets for the schemas of a catalog: ENABLE or DISABLE; INHERIT sets "
+        "nothing. Where predictive optimization is in force, maintenance leaves out OPTIMIZE and VACUUM",
+    )
     feed_retention: timedelta = Field(
         timedelta(days=2),
         ge=LEAST_RETENTION,

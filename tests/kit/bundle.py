@@ -17,7 +17,7 @@ from lakehouse.bundle_file import BUNDLE_FILE, read_yaml
 from lakehouse.settings import Settings
 from millrace.environment.app_requirements import app_requirements
 from millrace.local.bundle.bundle_resolver import Tree, read_tree, resolve
-from millrace.local.bundle.jobs import BundleJob, read_job
+from millrace.local.bundle.jobs import BundleJob, read_jobs
 from millrace.local.bundle.quartz import quartz_trigger
 
 SCHEMA = ROOT.parent / "shared" / "data" / "bundle.schema.json"
@@ -67,8 +67,8 @@ def tree_of(root: Path, target: str, user: str = "ann", **variables: object) -> 
 
 
 def jobs_of(root: Path, target: str, **variables: object) -> dict[str, BundleJob]:
-    jobs = tree_of(root, target, **variables)["resources"]["jobs"]
-    return {name: read_job(name, job) for name, job in jobs.items()}
+    """The jobs of a target, as `millrace` reads them: a task of a continuous job is a job."""
+    return read_jobs(tree_of(root, target, **variables))
 
 
 def check_schema(root: Path) -> None:
@@ -97,8 +97,7 @@ def check_entry_points(root: Path, scripts: dict[str, str]) -> None:
     for target in TARGETS:
         for name, job in jobs_of(root, target).items():
             assert job.tasks, f"{target}: {name} has no task"
-            raw = tree_of(root, target)["resources"]["jobs"][name]
-            extra = tuple(f"--{each['name']}={each['name']}" for each in raw.get("parameters") or ())
+            extra = tuple(f"--{each}={each}" for each in OPERATIONS.get(name, ()))
             for task in job.tasks:
                 assert task.entry_point in scripts, f"{target}: {name}: {task.entry_point} isn't there"
                 try:

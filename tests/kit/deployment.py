@@ -3,16 +3,23 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
+
+from apscheduler.triggers.cron import CronTrigger
 
 from kit.bundle import OPERATIONS, REQUIRED, WORKSPACES, leaves, tree_of
 from lakehouse.bundle_file import BUNDLE_FILE, LOCAL_TARGET, read_yaml, variables_of
+from lakehouse.settings import Settings
 from millrace.local.bundle.bundle_resolver import Tree, read_tree
+from millrace.local.bundle.quartz import quartz_trigger
 
 KEPT = ("schemas", "volumes", "registered_models", "secret_scopes")
 """Kinds of resources with data that a deployment can't restore."""
 
 _DUPLICATE_KEYS = "spark.sql.variant.allowDuplicateKeys"
+
+_MIDNIGHT = datetime(2026, 11, 2, tzinfo=timezone.utc)
 
 _NAMES = {
     "apps": "name",
@@ -55,6 +62,52 @@ def check_continuous(root: Path) -> None:
     for target, name, job in _jobs(root):
         if "continuous" in job:
             assert not any(task.get("depends_on") for task in job["tasks"]), f"{target}: {name}"
+
+
+def check_streams(root: Path) -> None:
+    """The streaming tasks share a cluster that grows, and one that fails restarts while the others go on."""
+    for target in WORKSPACES:
+        jobs = tree_of(root, target)["resources"]["jobs"]
+        assert [name for name, job in jobs.items() if "continuous" in job] == ["streams"]
+        streams = jobs["streams"]
+        assert streams["continuous"]["task_retry_mode"] == "ON_FAILURE"
+        assert [task["task_key"] for task in streams["tasks"]] == ["ingest", "refine", "publish"]
+        (cluster,) = streams["job_clusters"]
+        sizes = cluster["new_cluster"]["autoscale"]
+        assert 0 < int(sizes["min_workers"]) < int(sizes["max_workers"]), f"{target}: the cluster can't grow"
+
+
+def check_starts(root: Path) -> None:
+    """On a workspace, scheduled jobs start at most 12 clusters a day."""
+    for target in WORKSPACES:
+        starts = 0
+        for job in tree_of(root, target)["resources"]["jobs"].values():
+            if schedule := job.get("schedule"):
+                trigger = quartz_trigger(schedule["quartz_cron_expression"], "UTC")
+                starts += sum(1 for _ in _times(trigger, _MIDNIGHT, _MIDNIGHT + timedelta(days=1)))
+        assert 0 < starts <= 12, f"{target}: {starts} clusters a day"
+
+
+def _times(trigger: CronTrigger, begin: datetime, end: datetime) -> Iterator[datetime]:
+    """Times at which a trigger fires."""
+    at = trigger.get_next_fire_time(None, begin)
+    while at is not None and at < end:
+        yield at
+        at = trigger.get_next_fire_time(at, at + timedelta(seconds=1))
+
+
+def check_parameters(root: Path) -> None:
+    """Each job has all settings as parameters, and its tasks take them as named parameters."""
+    variables = read_yaml(root / BUNDLE_FILE)["variables"].keys()
+    wanted = {"trigger", *(variables & Settings.model_fields.keys())}
+    for target, name, job in _jobs(root):
+        parameters = [each["name"] for each in job.get("parameters") or ()]
+        assert len(parameters) == len(set(parameters)), f"{target}: {name} has a parameter twice"
+        assert set(parameters) == wanted | OPERATIONS.get(name, set()), f"{target}: {name} has {parameters}"
+        for task in job["tasks"]:
+            wheel = task["python_wheel_task"]
+            assert wheel["named_parameters"], f"{target}: a workspace passes no parameters to {name}"
+            assert "parameters" not in wheel, f"{target}: {name}"
 
 
 def check_identities(root: Path) -> None:
@@ -127,8 +180,8 @@ def check_operations(root: Path) -> None:
         for name, wanted in OPERATIONS.items():
             assert name in jobs, f"{target}: there is no job {name}"
             job = jobs[name]
-            given = {each["name"] for each in job.get("parameters") or ()}
-            assert given == wanted, f"{target}: {name} takes {given}"
+            given = {each["name"] for each in job.get("parameters") or ()} - Settings.model_fields.keys()
+            assert given == wanted | {"trigger"}, f"{target}: {name} takes {given}"
             assert not {"continuous", "schedule"} & job.keys(), f"{target}: {name} starts by itself"
 
 
@@ -140,7 +193,7 @@ def check_operators(root: Path) -> None:
         for name in OPERATIONS:
             levels = {entry["level"] for entry in jobs[name]["permissions"]}
             assert levels == wanted, f"prod: {name} gives {levels}"
-        assert not any(each["level"] != "CAN_VIEW" for each in jobs["publish"]["permissions"])
+        assert not any(each["level"] != "CAN_VIEW" for each in jobs["streams"]["permissions"])
 
 
 def check_clusters(root: Path) -> None:
@@ -158,7 +211,7 @@ def check_watched(root: Path) -> None:
         assert job["email_notifications"].keys() >= {"on_failure"}, f"{target}: {name} fails in silence"
         if name not in OPERATIONS:
             assert job["health"]["rules"], f"{target}: nobody notices that {name} hangs"
-    rules = tree_of(root, "prod")["resources"]["jobs"]["ingest"]["health"]["rules"]
+    rules = tree_of(root, "prod")["resources"]["jobs"]["streams"]["health"]["rules"]
     assert {rule["metric"] for rule in rules} == {"STREAMING_BACKLOG_SECONDS"}
     texts = [alert["query_text"] for alert in tree_of(root, "prod")["resources"]["alerts"].values()]
     assert {table for text in texts for table in re.findall(r"ops\.\w+", text)} == {"ops.ledger", "ops.gates"}
@@ -223,6 +276,9 @@ CHECKS = {
     "required": check_required,
     "kept": check_kept,
     "continuous": check_continuous,
+    "streams": check_streams,
+    "starts": check_starts,
+    "parameters": check_parameters,
     "identities": check_identities,
     "root path": check_root_path,
     "whole variables": check_whole_variables,

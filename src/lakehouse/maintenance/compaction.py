@@ -12,10 +12,11 @@ from lakehouse.contracts.ops import WITHOUT_SPARK
 from lakehouse.contracts.table import LOG_ENTRIES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.table_properties import REMOVED_FILES, retention_properties
-from lakehouse.maintenance.file_sizes import Compacted
+from lakehouse.maintenance.file_sizes import Compacted, max_file_bytes
 from lakehouse.maintenance.retention import in_hours
 from lakehouse.maintenance.spark_table import SparkTable
 
+_FILE_SIZE = "delta.targetFileSize"
 _DELTA_DEFAULTS = {REMOVED_FILES: timedelta(days=7), LOG_ENTRIES: timedelta(days=30)}
 
 
@@ -68,6 +69,16 @@ def set_retention(table: MaintainedTable, name: str, removed_files: timedelta, f
         there[REMOVED_FILES] = log
     if there[REMOVED_FILES] != wanted[REMOVED_FILES]:
         table.set_properties({REMOVED_FILES: wanted[REMOVED_FILES]})
+
+
+def set_file_size(table: MaintainedTable, name: str) -> None:
+    """Set the size of files that OPTIMIZE of a workspace aims at; a commit only if it changes.
+
+    Delta without the workspace refuses the property.
+    """
+    wanted = str(max_file_bytes(TABLES[name]))
+    if table.properties.get(_FILE_SIZE) != wanted:
+        table.set_properties({_FILE_SIZE: wanted})
 
 
 def delete_expired(table: MaintainedTable, name: str, now: datetime) -> None:

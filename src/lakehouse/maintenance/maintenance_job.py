@@ -12,8 +12,10 @@ from lakehouse.maintenance.compaction import (
     MaintainedTable,
     delete_expired,
     maintained_table,
+    set_file_size,
     set_retention,
 )
+from lakehouse.maintenance.predictive_optimization import optimized_schemas
 from lakehouse.maintenance.retention import retention
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
@@ -27,35 +29,42 @@ VACUUM lists all files, which is slow and mostly finds little to remove.
 
 
 def maintain(run: JobContext) -> None:
-    """Compact and vacuum all tables while the streaming jobs run."""
+    """Compact and vacuum tables while the streaming jobs run; a workspace may do this for some schemas."""
     kept = retention(run.settings.vacuum_retention, Ledger(run.lake).positions())
     there = [name for name in TABLES if exists(run.spark, run.settings, name)]
+    optimized = optimized_schemas(run.spark, run.settings, {TABLES[name].layer for name in there})
+    if optimized:
+        run.log(f"predictive optimization compacts and vacuums {', '.join(sorted(optimized))}")
     run.report_backlog(len(there))
     for name in there:
         if run.stop.is_set():
             return
-        _maintain(run, name, kept)
+        _maintain(run, name, kept, is_optimized=TABLES[name].layer in optimized)
 
 
-def _maintain(run: JobContext, name: str, kept: timedelta) -> None:
+def _maintain(run: JobContext, name: str, kept: timedelta, *, is_optimized: bool) -> None:
     """Maintain one table; compaction holds its lock, for which jobs that commit to it wait."""
     clock = time.monotonic()
     table = maintained_table(run.lake, name)
     try:
         with run.slot, run.lake.exclusive(LOCKS.get(TABLES[name].layer, name)):
-            _compact(run, table, name, kept)
+            set_retention(table, name, kept, run.settings.feed_retention)
+            if is_optimized:
+                set_file_size(table, name)
+            else:
+                _compact(run, table, name)
     except COLLISIONS:  # by another application
         run.log(f"{name}: in use, skipped until the next run")
     key = (run.settings.warehouse, name)
     if clock - _VACUUMED_AT.get(key, -math.inf) >= kept.total_seconds() * _VACUUM_INTERVAL_SHARE:
         delete_expired(table, name, datetime.now(timezone.utc))
-        table.vacuum()
+        if not is_optimized:
+            table.vacuum()
         _VACUUMED_AT[key] = clock
     run.report_batch(1, time.monotonic() - clock)
 
 
-def _compact(run: JobContext, table: MaintainedTable, name: str, kept: timedelta) -> None:
-    set_retention(table, name, kept, run.settings.feed_retention)
+def _compact(run: JobContext, table: MaintainedTable, name: str) -> None:
     done = table.compact()
     if done.after != done.before:
         run.log(f"{name}: {done.before} files compacted to {done.after}")

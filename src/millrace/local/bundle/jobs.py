@@ -1,11 +1,10 @@
 """The jobs of bundle.yml and its includes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from importlib.metadata import entry_points
-from typing import Any
 
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.entry_point import Job
@@ -57,10 +56,10 @@ class Schedule:
 
 @dataclass(frozen=True)
 class BundleJob:
-    """One job of the bundle.
+    """One job of the bundle, or one task of a continuous job.
 
     Args:
-        name: its resource key.
+        name: its resource key, or the key of the task.
         tasks: tasks in dependency order.
         continuous: whether it is restarted whenever it ends.
         schedule: when it starts; None for a continuous job, or one that is started by a command.
@@ -108,11 +107,24 @@ def bundle_jobs(settings: Settings | None = None) -> dict[str, BundleJob]:
     """The jobs by name, in bundle order.
 
     Raises:
-        MillraceError: if this folder and its parents have no bundle, or a file of it can't be read.
+        MillraceError: if this folder and its parents have no bundle, a file of it can't be read, or two jobs
+            have one name.
     """
-    tree = bundle_tree(settings or load_settings())
-    jobs: Tree = (tree.get("resources") or {}).get("jobs") or {}
-    return {name: read_job(name, job) for name, job in jobs.items()}
+    return read_jobs(bundle_tree(settings or load_settings()))
+
+
+def read_jobs(tree: Tree) -> dict[str, BundleJob]:
+    """The jobs of a resolved bundle by name. Tasks of a continuous job are jobs that restart alone.
+
+    Raises:
+        MillraceError: if tasks of a job can't be ordered, or two jobs have one name.
+    """
+    resources: Tree = (tree.get("resources") or {}).get("jobs") or {}
+    jobs = [job for name, resource in resources.items() for job in _split(read_job(name, resource))]
+    found = {job.name: job for job in jobs}
+    if len(found) < len(jobs):
+        raise MillraceError("two jobs or tasks of the bundle have one name", "Rename one in resources/")
+    return found
 
 
 def select_jobs(names: list[str]) -> list[BundleJob]:
@@ -131,7 +143,7 @@ def select_jobs(names: list[str]) -> list[BundleJob]:
 
 
 def read_job(name: str, job: Tree) -> BundleJob:
-    """A job from its resource.
+    """A job from its resource. The job's parameters go to its tasks, over those of a task.
 
     Raises:
         MillraceError: if its tasks have a circular dependency, or depend on a missing task.
@@ -142,16 +154,23 @@ def read_job(name: str, job: Tree) -> BundleJob:
         schedule = Schedule(when["quartz_cron_expression"], when.get("timezone_id", "UTC"))
     return BundleJob(
         name,
-        tuple(_ordered(name, job.get("tasks") or [])),
+        tuple(_ordered(name, job)),
         continuous="continuous" in job,
         schedule=schedule,
         is_paused=when.get("pause_status") == "PAUSED",
     )
 
 
-def _ordered(name: str, tasks: list[Tree]) -> Iterator[Task]:
+def _split(job: BundleJob) -> list[BundleJob]:
+    if not job.continuous or len(job.tasks) < 2:
+        return [job]
+    return [replace(job, name=task.key, tasks=(task,)) for task in job.tasks]
+
+
+def _ordered(name: str, job: Tree) -> Iterator[Task]:
     """Tasks that run a wheel, in dependency order."""
-    by_key = {task["task_key"]: task for task in tasks}
+    by_key = {task["task_key"]: task for task in job.get("tasks") or []}
+    given = {each["name"]: each["default"] for each in job.get("parameters") or []}
     graph = {key: [other["task_key"] for other in task.get("depends_on", ())] for key, task in by_key.items()}
     try:
         order = list(TopologicalSorter(graph).static_order())
@@ -161,9 +180,11 @@ def _ordered(name: str, tasks: list[Tree]) -> Iterator[Task]:
         if key not in by_key:
             raise MillraceError(f"{name} has no task {key}, which another depends on", "Correct depends_on")
         if wheel := by_key[key].get("python_wheel_task"):
-            yield Task(key, wheel["entry_point"], _parameters(wheel))
+            yield Task(key, wheel["entry_point"], _parameters(wheel, given))
 
 
-def _parameters(wheel: dict[str, Any]) -> tuple[str, ...]:
+def _parameters(wheel: Tree, given: Tree) -> tuple[str, ...]:
+    """Arguments of a task. As on a workspace, one without named parameters gets none of its job."""
     named = wheel.get("named_parameters") or {}
+    named = {**named, **given} if named else {}
     return (*map(str, wheel.get("parameters") or ()), *(f"--{name}={value}" for name, value in named.items()))

@@ -7,7 +7,7 @@ from millrace.local.bundle.bundle_resolver import Tree
 _KINDS = {"apps", "experiments", "jobs", "registered_models", "schemas", "volumes"}
 _KINDS_OF_A_WORKSPACE = {"alerts", "secret_scopes", "sql_warehouses"}
 """Locally replaced by `status`, the variables MILLRACE_KAFKA_… and the files of the tables."""
-_JOB = {"continuous", "max_concurrent_runs", "schedule", "tasks"}
+_JOB = {"continuous", "max_concurrent_runs", "parameters", "schedule", "tasks"}
 _TASK = {"depends_on", "python_wheel_task", "task_key"}
 _OF_A_WORKSPACE = {
     "budget_policy_id", "description", "disable_auto_optimization", "email_notifications", "environment_key",
