@@ -65,8 +65,8 @@ def test_bundle_passes_check(name: str) -> None:
         (
             "whole variables",
             "bundle.yml",
-            "default: ${var.notify}",
-            "default: ${var.notifications.on_failure}",
+            "on_failure: ${var.notify}",
+            "on_failure: ${var.compute.kind}",
         ),
         ("keys", "resources/alerts.yml", "gold-held:", "gate:"),
         ("required", "bundle.yml", "kafka_bootstrap:\n", "kafka_bootstrap:\n    default: host:9092\n"),
@@ -100,6 +100,8 @@ def test_bundle_passes_check(name: str) -> None:
         ("watched", "resources/alerts.yml", "ops.gates", "ops.ledger"),
         ("app access", "resources/dashboard.app.yml", "value_from: sql-warehouse", "value: abc"),
         ("app access", "resources/schemas.yml", "[USE_SCHEMA, SELECT]", "[USE_SCHEMA]"),
+        ("app access", "resources/kafka.secret_scope.yml", "level: READ", "level: WRITE"),
+        ("builds", "bundle.yml", "artifacts_dynamic_version: true", "artifacts_dynamic_version: false"),
         ("paid for", "resources/quality.job.yml", "      budget_policy_id: ${var.budget_policy_id}\n", ""),
         ("paid for", "targets/prod.yml", "started: true", "started: false"),
         ("upload", "bundle.yml", "    - dashboards", "    - ."),
@@ -149,7 +151,8 @@ def test_tasks_of_a_continuous_job_are_local_jobs() -> None:
     assert {name: [task.key for task in job.tasks] for name, job in found.items()} == {
         "a": ["a"], "b": ["b"], "once": ["a", "b"],
     }  # fmt: skip
-    assert found["a"].is_paused and not found["a"].is_continuous
+    assert found["a"].is_paused
+    assert not found["a"].is_continuous
     with pytest.raises(MillraceError, match="have one name"):
         read_jobs({"resources": {"jobs": {**jobs, "a": {"tasks": tasks}}}})
 

@@ -218,7 +218,7 @@ def check_watched(root: Path) -> None:
 
 
 def check_app_access(root: Path) -> None:
-    """The app gets its SQL warehouse by reference, and may read every layer."""
+    """The pages get their SQL warehouse by reference and may read every layer; the collector, Kafka's login."""
     for target in WORKSPACES:
         resources = tree_of(root, target)["resources"]
         app = resources["apps"]["dashboard"]
@@ -226,9 +226,23 @@ def check_app_access(root: Path) -> None:
         assert warehouse["sql_warehouse"] == {"id": "sql_warehouses/pages/id", "permission": "CAN_USE"}
         env = {each["name"]: each.get("value_from") for each in app["config"]["env"]}
         assert env["DATABRICKS_WAREHOUSE_ID"] == warehouse["name"], f"{target}: the app has no warehouse"
+        readers = [(each["level"], each["service_principal_name"]) for each in _readers(resources)]
+        assert readers == [("READ", "apps/collector/service_principal_client_id")], f"{target}: {readers}"
         for name, schema in resources["schemas"].items():
             grants = {grant["principal"]: grant["privileges"] for grant in schema["grants"]}
             assert "SELECT" in grants["apps/dashboard/service_principal_client_id"], f"{target}: {name}"
+
+
+def _readers(resources: Tree) -> list[Tree]:
+    """Entries of the scope with Kafka's login."""
+    return resources["secret_scopes"]["kafka"].get("permissions") or []
+
+
+def check_builds(root: Path) -> None:
+    """A changed source gives a wheel of another name, so that a new version reaches every job."""
+    for target in WORKSPACES:
+        presets = tree_of(root, target)["presets"]
+        assert presets.get("artifacts_dynamic_version"), f"{target}: jobs may keep an old wheel"
 
 
 def check_paid_for(root: Path) -> None:
@@ -289,6 +303,7 @@ CHECKS = {
     "clusters": check_clusters,
     "watched": check_watched,
     "app access": check_app_access,
+    "builds": check_builds,
     "paid for": check_paid_for,
     "upload": check_upload,
     "default target": check_default_target,
