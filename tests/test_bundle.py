@@ -100,7 +100,7 @@ def test_bundle_passes_check(name: str) -> None:
         ("watched", "resources/alerts.yml", "ops.gates", "ops.ledger"),
         ("app access", "resources/dashboard.app.yml", "value_from: sql-warehouse", "value: abc"),
         ("app access", "resources/schemas.yml", "[USE_SCHEMA, SELECT]", "[USE_SCHEMA]"),
-        ("app access", "resources/kafka.secret_scope.yml", "level: READ", "level: WRITE"),
+        ("readers", "resources/kafka.secret_scope.yml", "${var.kafka_login_readers}", "[]"),
         ("builds", "bundle.yml", "artifacts_dynamic_version: true", "artifacts_dynamic_version: false"),
         ("paid for", "resources/quality.job.yml", "      budget_policy_id: ${var.budget_policy_id}\n", ""),
         ("paid for", "targets/prod.yml", "started: true", "started: false"),
