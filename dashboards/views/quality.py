@@ -34,7 +34,8 @@ _COMPLETE = "Nothing is missing: these events have all that the tables can tell.
 _ONLY_IN_FILES = (
     "Counted by millrace load FILE --check only: "
     f"{'; '.join(kind.what for kind in KINDS.values() if not kind.in_tables)}."
-)
+).replace("`", "")
+_GAPS_HEIGHT = 530  # pixels
 _NOTHING = "No expectations have been evaluated on these tables yet."
 
 
@@ -132,7 +133,7 @@ def _goals() -> gaps.Goals:
 
 def _place_gaps(rows: pl.DataFrame, heading: str) -> None:
     columns = {
-        "what": text_column("What is missing", 300),
+        "what": text_column("What is missing", 290),
         "count": number_column("Count"),
         "share": share_column("Share"),
         "of": text_column("Of", 130),
@@ -142,7 +143,8 @@ def _place_gaps(rows: pl.DataFrame, heading: str) -> None:
         "first": day_column("First day"),
         "latest": day_column("Latest day"),
     }
-    chosen = choose_row(rows, columns, "gaps", layout.fitting(rows), heading)
+    unquoted = rows.with_columns(pl.col("what", "advice").str.replace_all("`", "", literal=True))
+    chosen = choose_row(unquoted, columns, "gaps", layout.fitting(rows, _GAPS_HEIGHT), heading)
     if chosen is None or rows["kind"][chosen] not in _ORDERS or rows["example"][chosen] is None:
         st.caption("Choose a row of orders or amounts to open its example.")
         return

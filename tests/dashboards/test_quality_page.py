@@ -54,11 +54,8 @@ def test_gaps_are_listed_with_share_example_and_advice(open_page: Any, shop: Sho
     ]
     assert list(table["count"]) == [1, 1, 1]
     assert list(table["share"].round(3)) == [0.5, 0.333, 0.5]
-    assert list(table["advice"]) == [
-        KINDS["unreadable_value"].advice,
-        REASONS[reason],
-        KINDS["no_time"].advice,
-    ]
+    advice = [KINDS["unreadable_value"].advice, REASONS[reason], KINDS["no_time"].advice]
+    assert list(table["advice"]) == [text.replace("`", "") for text in advice]
     assert list(table["example"][::2]) == ["<b>1</b>", "2"]
     assert table["sent"][0] == "*much*"
     assert {str(day)[:10] for day in table["latest"]} == {str(shop.until.date())}
