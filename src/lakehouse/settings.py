@@ -147,9 +147,7 @@ class Settings(BaseSettings):
         description="how long maintenance keeps removed files (ISO 8601); one day at least",
     )
     predictive_optimization: Literal["ENABLE", "DISABLE", "INHERIT"] = Field(
-        "INHERIT",
-        description="what maintenance sets for the schemas of a catalog: ENABLE or DISABLE; INHERIT sets "
-        "nothing. Where predictive optimization is in force, maintenance leaves out OPTIMIZE and VACUUM",
+        "INHERIT", description="predictive optimization of schemas, set by maintenance; INHERIT sets nothing"
     )
     feed_retention: timedelta = Field(
         timedelta(days=2),
