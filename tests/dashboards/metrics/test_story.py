@@ -57,7 +57,7 @@ def interesting_conversions(sql: Sql) -> list[str]:
 
 
 def explained_by_both(look: Look, settings: Any, conversion_id: str) -> tuple[Any, Any]:
-    page = look.figure(explain, conversion_id, "EUR")
+    page = look.figure(explain, conversion_id)
     assert page is not None
     return page, explain_conversion(settings, conversion_id)
 
