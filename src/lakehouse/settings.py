@@ -117,7 +117,7 @@ class Settings(BaseSettings):
         "twentieth of publish's time",
     )
     heartbeat_interval: timedelta | None = Field(
-        None, gt=timedelta(0), description="idle time of a topic until ingest writes a heartbeat; unset, none"
+        None, gt=timedelta(0), description="idle time of a topic until a heartbeat is written; unset, never"
     )
     mlflow_tracking_uri: str | None = Field(
         None, description="MLflow tracking server, as databricks; unset, a database in the home"
