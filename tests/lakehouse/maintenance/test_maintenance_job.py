@@ -209,7 +209,7 @@ class Simulated:
     def maintain(self) -> None:
         lake = SimpleNamespace(exclusive=lambda _name: nullcontext())
         settings = SimpleNamespace(
-            catalog="main", vacuum_retention=self.kept, feed_retention=self.kept, warehouse=self.warehouse
+            catalog=None, vacuum_retention=self.kept, feed_retention=self.kept, warehouse=self.warehouse
         )
         run: Any = SimpleNamespace(
             lake=lake,
