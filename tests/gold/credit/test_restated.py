@@ -19,13 +19,14 @@ from lakehouse.contracts import TABLES
 pytestmark = pytest.mark.long
 
 HOUR = timedelta(hours=1)
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 PERSONAL = ("gold.conversions", "gold.attribution", "gold.trails", "gold.touches")
 Rows = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
 
 
 def page(uid: str, visitor: str, hour: float, url: str = "https://shop.example/", **more: Any) -> Record:
-    context = {"page": {"url": url}, "userAgent": more.pop("agent", "Firefox")}
+    context = {"page": {"url": url}, "userAgent": more.pop("agent", BROWSER)}
     return record({**message(uid, visitor, "page", NOON + hour * HOUR), "context": context, **more})
 
 

@@ -22,6 +22,7 @@ from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 from millrace.audit.gold import audit_gold
 
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 HOUR = timedelta(hours=1)
 SHOP = "https://shop.example/"
 CHOICES = [Choices(), Choices(on_site_credit=True, view_through=True)]
@@ -33,7 +34,7 @@ def event_record(
     body = message(
         uid, visitor, name, NOON + hour * HOUR, **({"properties": properties} if properties else {})
     )
-    return record({**body, "context": {"page": {"url": url}, "userAgent": "Firefox"}})
+    return record({**body, "context": {"page": {"url": url}, "userAgent": BROWSER}})
 
 
 def visit(who: str) -> list[Record]:
