@@ -52,7 +52,7 @@ ALLOWED = {
         "lakehouse/delta/delta_tables.py",
         "find",
     ): "rows of tables of ops, which name micro-batches and results",
-    ("lakehouse/maintenance/predictive_optimization.py", "_value"): "some rows: the description of a schema",
+    ("lakehouse/maintenance/predictive_optimization.py", "_value"): "a row per property of one schema",
     ("lakehouse/maintenance/spark_table.py", "_detail"): "one row: number of files and properties",
     ("lakehouse/maintenance/spark_table.py", "compact"): "one row: numbers of files",
     ("lakehouse/quality/metrics.py", "count_rows"): "a row per frame: counts of expectations",

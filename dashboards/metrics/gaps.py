@@ -15,8 +15,8 @@ from millrace.explain.gap_kinds import KINDS, REASONS, TAGGED_LINK, is_unfilled
 
 Row = dict[str, Any]
 
-_USERS = 2000  # of server events looked at: the latest
-_CAMPAIGNS = 5000  # of tagged links looked at: the most frequent
+_USERS = 2000  # of server events that are compared: the latest
+_CAMPAIGNS = 5000  # of tagged links that are checked: the most frequent
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name", "campaign_id")
 _INSTANT = timedelta(microseconds=1)
 _EVENTS, _REFUSED, _CONVERSIONS = "silver.events", "silver.rejected_events", "gold.conversions"
@@ -152,7 +152,7 @@ def gaps(ask: Ask, scope: Scope, goals: Goals, unseen: frozenset[str]) -> pl.Dat
         A row for each kind found, and for each reason of refused records: kind, what, count, share, of (what
         it is a share of), advice, example (UID of one of the latest; of a record topic/partition/offset),
         sent (what was sent there), first and latest day (UTC). Of the users of server events, the 2,000 seen
-        last are looked at.
+        last are compared.
     """
     rows: list[Row] = []
     for kind in _seen(unseen):

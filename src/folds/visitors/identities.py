@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 
-class Seen(NamedTuple):
+class IdentityEvent(NamedTuple):
     """An event of a visitor.
 
     Args:
@@ -53,12 +53,14 @@ class Identity(NamedTuple):
     event_id: str
 
 
-def find_identities(visitor: str, events: Iterable[Seen], gap: int) -> list[Identity]:
+def find_identities(visitor: str, events: Iterable[IdentityEvent], gap: int) -> list[Identity]:
     """Compute the spans of a visitor from all events; none without a user id."""
     return _joined(visitor, _runs(_stretches(sorted(events), gap), None), ())
 
 
-def add_logins(visitor: str, events: Iterable[Seen], known: Sequence[Identity]) -> list[Identity] | None:
+def add_logins(
+    visitor: str, events: Iterable[IdentityEvent], known: Sequence[Identity]
+) -> list[Identity] | None:
     """Compute the spans of a visitor from new events and known spans, if the visitor has one user.
 
     Args:
@@ -78,7 +80,12 @@ def add_logins(visitor: str, events: Iterable[Seen], known: Sequence[Identity]) 
 
 
 def add_events(
-    visitor: str, events: Iterable[Seen], known: Sequence[Identity], gap: int, since: int | None, new: int
+    visitor: str,
+    events: Iterable[IdentityEvent],
+    known: Sequence[Identity],
+    gap: int,
+    since: int | None,
+    new: int,
 ) -> list[Identity] | None:
     """Compute the spans of a visitor again from a time on.
 
@@ -104,7 +111,7 @@ def add_events(
     return _joined(visitor, _runs(later, before[-1].user_id if before else None), before)
 
 
-def _stretches(events: Sequence[Seen], gap: int) -> Iterator[Sequence[Seen]]:
+def _stretches(events: Sequence[IdentityEvent], gap: int) -> Iterator[Sequence[IdentityEvent]]:
     """Split events, in order, where the session gap or more lies between two."""
     starts = [
         place for place, (one, other) in enumerate(pairwise(events), start=1) if other.at - one.at >= gap
@@ -115,8 +122,8 @@ def _stretches(events: Sequence[Seen], gap: int) -> Iterator[Sequence[Seen]]:
 
 
 def _runs(
-    stretches: Iterable[Sequence[Seen]], user: str | None
-) -> Iterator[tuple[str | None, Sequence[Seen]]]:
+    stretches: Iterable[Sequence[IdentityEvent]], user: str | None
+) -> Iterator[tuple[str | None, Sequence[IdentityEvent]]]:
     """The events of stretches as runs of one user; the user is None before the first user id.
 
     Args:
@@ -134,7 +141,7 @@ def _runs(
 
 
 def _joined(
-    visitor: str, runs: Iterable[tuple[str | None, Sequence[Seen]]], before: Sequence[Identity]
+    visitor: str, runs: Iterable[tuple[str | None, Sequence[IdentityEvent]]], before: Sequence[Identity]
 ) -> list[Identity]:
     """Spans that are known, and then one for each run; a run of the same user continues the span before."""
     found = list(before)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.bots import Bot, BotRules, Sender, find_bot, load_bot_rules
-from folds.visitors.identities import Identity, Seen, add_logins, find_identities
+from folds.visitors.identities import Identity, IdentityEvent, add_logins, find_identities
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.silver import BOTS, EVENTS, IDENTITIES
 from lakehouse.contracts.table import Table
@@ -114,7 +114,7 @@ class _DimensionFold:
         before: list[Identity] = []
         after: list[Identity] = []
         shared = []
-        for visitor, events in _seen(groups).items():
+        for visitor, events in _identity_events(groups).items():
             found = add_logins(visitor, events, known.get(visitor, ()))
             if found is None:
                 shared.append((visitor, min(each.at for each in events)))
@@ -164,14 +164,14 @@ class _AllRows:
         if self.table.name == BOTS.name:  # a worker has its own copy of the contract
             rows = _find_bots(groups, self.rules)
         else:
-            found = (find_identities(*each, self.rules.gap) for each in _seen(groups).items())
+            found = (find_identities(*each, self.rules.gap) for each in _identity_events(groups).items())
             rows = [row for theirs in found for row in theirs]
         yield pa.RecordBatch.from_arrays(transpose(rows, list(self.schema)), schema=self.schema)
 
 
-def _seen(groups: GroupedRows) -> dict[str, list[Seen]]:
+def _identity_events(groups: GroupedRows) -> dict[str, list[IdentityEvent]]:
     return {
-        visitor: [Seen(at, event_id, user) for user, _, _, at, event_id in events]
+        visitor: [IdentityEvent(at, event_id, user) for user, _, _, at, event_id in events]
         for visitor, events in groups.rows("event", tuple).items()
     }
 

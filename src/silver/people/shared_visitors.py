@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from folds.visitors.identities import Identity, Seen, add_events
+from folds.visitors.identities import Identity, IdentityEvent, add_events
 from lakehouse.contracts.silver import EVENTS, IDENTITIES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import Extent, checkpoint_changes
@@ -98,7 +98,7 @@ class _SharedFold:
     since: int | None
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
-        events, known = groups.rows("event", Seen), groups.rows(IDENTITIES.short_name, Identity)
+        events, known = groups.rows("event", IdentityEvent), groups.rows(IDENTITIES.short_name, Identity)
         before: list[Identity] = []
         after: list[Identity] = []
         unknown = []

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folds.visitors.identities import Identity, Seen, add_events, add_logins, find_identities
+from folds.visitors.identities import Identity, IdentityEvent, add_events, add_logins, find_identities
 from kit.oracle_identities import identities_of
 
 MINUTE = 60_000_000
@@ -15,7 +15,7 @@ _STEPS = (0, 0, 1, 10 * MINUTE, GAP - 1, GAP, GAP + 1, 3 * GAP, 20 * GAP)
 
 
 @st.composite
-def seen_events(draw: st.DrawFn) -> list[Seen]:
+def identity_events(draw: st.DrawFn) -> list[IdentityEvent]:
     """Up to 12 events of a visitor, in order of time; UIDs in another order."""
     drawn = draw(
         st.lists(
@@ -26,14 +26,14 @@ def seen_events(draw: st.DrawFn) -> list[Seen]:
     at, found = 1_000 * GAP, []
     for uid, (step, user) in zip(draw(st.permutations(range(len(drawn)))), drawn, strict=True):
         at += step
-        found.append(Seen(at, f"e{uid:02}", user))
+        found.append(IdentityEvent(at, f"e{uid:02}", user))
     return found
 
 
-def fold_batches(batches: list[list[Seen]], look_back: int) -> list[Identity]:
+def fold_batches(batches: list[list[IdentityEvent]], look_back: int) -> list[Identity]:
     """Spans as the repair job computes them: batch by batch, from known spans and the events around."""
     known: list[Identity] = []
-    arrived: set[Seen] = set()
+    arrived: set[IdentityEvent] = set()
     for batch in batches:
         arrived |= set(batch)
         if not batch:
@@ -50,10 +50,13 @@ def fold_batches(batches: list[list[Seen]], look_back: int) -> list[Identity]:
 
 
 @given(
-    seen_events(), st.randoms(use_true_random=False), st.integers(1, 5), st.sampled_from([0, GAP, 4 * GAP])
+    identity_events(),
+    st.randoms(use_true_random=False),
+    st.integers(1, 5),
+    LOOK_BACKS,
 )
 def test_identities_are_the_same_in_any_order_and_batches(
-    events: list[Seen], chance: random.Random, count: int, look_back: int
+    events: list[IdentityEvent], chance: random.Random, count: int, look_back: int
 ) -> None:
     arriving = [*events, *chance.choices(events, k=2)] if events else []
     chance.shuffle(arriving)
@@ -61,16 +64,16 @@ def test_identities_are_the_same_in_any_order_and_batches(
     assert fold_batches(batches, look_back) == find_identities("v", events, GAP)
 
 
-@given(seen_events(), st.integers(1, 6), LOOK_BACKS)
+@given(identity_events(), st.integers(1, 6), LOOK_BACKS)
 def test_identities_of_events_in_order_of_time_are_the_same(
-    events: list[Seen], size: int, look_back: int
+    events: list[IdentityEvent], size: int, look_back: int
 ) -> None:
     batches = [events[low : low + size] for low in range(0, len(events), size)]
     assert fold_batches(batches, look_back) == find_identities("v", events, GAP)
 
 
-@given(seen_events())
-def test_identities_match_oracle(events: list[Seen]) -> None:
+@given(identity_events())
+def test_identities_match_oracle(events: list[IdentityEvent]) -> None:
     rows = [
         {"visitor_id": "v", "event_time": each.at, "event_id": each.event_id, "user_id": each.user_id}
         for each in events
@@ -80,23 +83,25 @@ def test_identities_match_oracle(events: list[Seen]) -> None:
 
 
 def test_visitor_without_user_id_has_no_identity() -> None:
-    assert find_identities("v", [Seen(1, "a", None)], GAP) == []
-    assert add_logins("v", [Seen(1, "a", None)], []) == []
+    assert find_identities("v", [IdentityEvent(1, "a", None)], GAP) == []
+    assert add_logins("v", [IdentityEvent(1, "a", None)], []) == []
 
 
 def test_visitor_of_one_user_has_one_span_without_bounds() -> None:
-    known = add_logins("v", [Seen(5, "b", "x"), Seen(4, "c", None)], [])
+    known = add_logins("v", [IdentityEvent(5, "b", "x"), IdentityEvent(4, "c", None)], [])
     assert known == [Identity("v", "x", None, None, None, None, 5, "b")]
-    assert add_logins("v", [Seen(5, "a", "x")], known) == [Identity("v", "x", None, None, None, None, 5, "a")]
+    assert add_logins("v", [IdentityEvent(5, "a", "x")], known) == [
+        Identity("v", "x", None, None, None, None, 5, "a")
+    ]
 
 
 def test_second_user_needs_the_events_around() -> None:
     known = [Identity("v", "x", None, None, None, None, 5, "b")]
-    assert add_logins("v", [Seen(9, "c", "y")], known) is None
+    assert add_logins("v", [IdentityEvent(9, "c", "y")], known) is None
 
 
 def test_stretch_that_may_have_begun_before_the_events_is_not_used() -> None:
-    events = [Seen(GAP, "a", "y"), Seen(GAP + 1, "b", None)]
+    events = [IdentityEvent(GAP, "a", "y"), IdentityEvent(GAP + 1, "b", None)]
     known = [Identity("v", "x", None, None, None, None, 0, "z")]
     assert add_events("v", events, known, GAP, since=1, new=GAP) is None
     spans = add_events("v", events, known, GAP, since=0, new=GAP)
@@ -106,11 +111,11 @@ def test_stretch_that_may_have_begun_before_the_events_is_not_used() -> None:
 
 def test_span_begins_with_its_stretch_and_else_with_its_login() -> None:
     events = [
-        Seen(0, "a", "x"),
-        Seen(GAP, "b", None),
-        Seen(GAP + 1, "c", "y"),
-        Seen(GAP + 2, "d", None),
-        Seen(GAP + 2, "e", "x"),
+        IdentityEvent(0, "a", "x"),
+        IdentityEvent(GAP, "b", None),
+        IdentityEvent(GAP + 1, "c", "y"),
+        IdentityEvent(GAP + 2, "d", None),
+        IdentityEvent(GAP + 2, "e", "x"),
     ]
     spans = find_identities("v", events, GAP)
     assert [(each.user_id, each.valid_from, each.from_event_id, each.event_id) for each in spans] == [
