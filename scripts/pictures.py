@@ -108,7 +108,8 @@ def _wait_until(started: float, minutes: float) -> None:
 
 def _has_conversions(home: Path) -> bool:
     table = home / "warehouse/gold/traffic"
-    return (table / "_delta_log").is_dir() and pl.scan_delta(str(table)).head(1).collect().height > 0
+    has_commit = any((table / "_delta_log").glob("*.json"))  # the folder is there before the first one
+    return has_commit and pl.scan_delta(str(table)).head(1).collect().height > 0
 
 
 def _take_sheets(
