@@ -16,6 +16,7 @@ from lakehouse.rows.arrow_frames import to_frame
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.settings import Settings
 
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 SENT = datetime(2026, 6, 1, tzinfo=timezone.utc)  # default Kafka timestamp
 BRONZE = "bronze.kafka_records"

@@ -12,14 +12,13 @@ from pyspark.sql import SparkSession
 
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
-from kit.records import NOON, Bronze, Record, message, rate, record
+from kit.records import BROWSER, NOON, Bronze, Record, message, rate, record
 from kit.spark import empty_home
 from lakehouse.contracts import TABLES
 
 pytestmark = pytest.mark.long
 
 HOUR = timedelta(hours=1)
-BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 PERSONAL = ("gold.conversions", "gold.attribution", "gold.trails", "gold.touches")
 Rows = dict[str, dict[tuple[Any, ...], dict[str, Any]]]

@@ -13,7 +13,7 @@ from gold.rebuild_definitions import DEFINITIONS
 from kit.oracle import Oracle
 from kit.oracle_promotions import Choices
 from kit.pipeline import assert_as_the_oracle, empty_tables, read_rows, run_jobs
-from kit.records import NOON, Bronze, Record, message, record
+from kit.records import BROWSER, NOON, Bronze, Record, message, record
 from kit.spark import empty_home
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts.gold import TOUCHES, TRAILS
@@ -22,7 +22,6 @@ from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 from millrace.audit.gold import audit_gold
 
-BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 HOUR = timedelta(hours=1)
 SHOP = "https://shop.example/"
 CHOICES = [Choices(), Choices(on_site_credit=True, view_through=True)]
