@@ -26,6 +26,7 @@ _SESSION = {
     "spark.buffer.pageSize": "2m",
     "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.dataFrameQueryContext.enabled": "false",
     "spark.sql.adaptive.enabled": "false",
     # Keys of a micro-batch are broadcast by hint. By size, Spark would broadcast history too.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
