@@ -1,5 +1,6 @@
 """Progress of the pipeline: jobs, micro-batches, backlog."""
 
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import polars as pl
@@ -8,6 +9,14 @@ from tables.table_cache import Ask
 
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.lineage import upstream_jobs
+from millrace.tables.stage_times import (
+    EVENT_COLUMNS,
+    LEDGER_COLUMNS,
+    RECORD_COLUMNS,
+    SPAN,
+    recent_span,
+    stage_times,
+)
 
 _LATEST = 50
 _BARS = 120
@@ -72,6 +81,46 @@ def batches(ask: Ask, length: timedelta) -> pl.DataFrame:
         )
         .sort("at", "job")
     )
+
+
+@dataclass(frozen=True)
+class StageTimes:
+    """Times per stage of records with ingest stamps from `first` to `last`; see `stage_times`."""
+
+    rows: pl.DataFrame
+    records: int
+    first: datetime
+    last: datetime
+
+
+def recent_stages(ask: Ask) -> tuple[datetime, datetime] | None:
+    """First and last ingest stamp of the records that `times_of_stages` is about; None without records."""
+    return recent_span(_recent_ledger(ask))
+
+
+def times_of_stages(
+    ask: Ask, span: tuple[datetime, datetime], shown: tuple[tuple[datetime, datetime], ...], now: datetime
+) -> StageTimes:
+    """Times per stage of the records with these ingest stamps.
+
+    Args:
+        ask: runs queries.
+        span: first and last ingest stamp.
+        shown: high-water mark and time of commits to gold.traffic.
+        now: the current time.
+    """
+    records, events = (
+        ask(query.only("ingested_at", ">=", span[0]).only("ingested_at", "<=", span[1]))
+        for query in (Query("bronze.kafka_records", RECORD_COLUMNS), Query("silver.events", EVENT_COLUMNS))
+    )
+    rows = stage_times(_recent_ledger(ask), records, events, shown, now)
+    return StageTimes(rows, len(records), *span)
+
+
+def _recent_ledger(ask: Ask) -> pl.DataFrame:
+    last = ask(Query("ops.ledger", (), (Measure("last", "max", "position"),)))["last"][0]
+    rows = Query("ops.ledger", LEDGER_COLUMNS)
+    return ask(replace(rows, limit=0) if last is None else rows.only("position", ">=", last - SPAN))
 
 
 def latest_batches(ask: Ask) -> pl.DataFrame:

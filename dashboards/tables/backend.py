@@ -47,6 +47,15 @@ class Backend(Protocol):
             ReadError: if it can't be read.
         """
 
+    def marks(self, table: str, position: int) -> list[tuple[int, int]]:
+        """High-water mark and time of writing, in microseconds, of commits done up to a position or later.
+
+        None of them if the table does not exist.
+
+        Raises:
+            ReadError: if they can't be read.
+        """
+
     def run(self, query: Query, version: Version) -> pl.DataFrame:
         """Run a query on a version of the table. Returns the columns in query order, then the measures.
 

@@ -13,6 +13,7 @@ from polars.exceptions import PolarsError
 from pyarrow import ArrowException
 from schema import CORRECTIONS
 
+from lakehouse.delta.log_files import marks_after
 from tables.backend import ReadError
 from tables.corrections import Corrections
 from tables.delta_log import Log, commit_file, mark_of
@@ -81,6 +82,13 @@ class LocalTables:
             if mark is not None or not commit_file(self._path(table), number).exists():
                 return mark
         return None
+
+    def marks(self, table: str, position: int) -> list[tuple[int, int]]:
+        """High-water marks of commits, and when they were written."""
+        try:
+            return marks_after(self._path(table), position)
+        except (OSError, ValueError) as error:
+            raise ReadError(table) from error
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:
         """Run a query. Only the columns and row groups that it needs are read."""

@@ -49,6 +49,10 @@ class RestrictedTables:
         """The ingest stamp that a version is done up to."""
         return self._backend.position(table, version)
 
+    def marks(self, table: str, position: int) -> list[tuple[int, int]]:
+        """High-water marks of commits, and when they were written."""
+        return self._backend.marks(table, position)
+
     def facts(self, table: str, version: Version) -> Facts:
         """Size and age of a version; of a table of which the role sees some rows, only the age."""
         found = self._backend.facts(table, version)

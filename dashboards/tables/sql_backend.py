@@ -50,6 +50,16 @@ class SqlTables:
         marks = map(high_water_mark, history["userMetadata"])
         return next((mark for mark in marks if mark is not None), None)
 
+    def marks(self, table: str, position: int) -> list[tuple[int, int]]:
+        """High-water marks of the latest commits, and when they were written."""
+        try:
+            history = self._history(table, _COMMITS)
+        except LookupError:
+            return []
+        written = history["timestamp"].dt.epoch("us")
+        marks = zip(map(high_water_mark, history["userMetadata"]), written, strict=True)
+        return [(mark, at) for mark, at in marks if mark is not None and mark >= position]
+
     def _history(self, table: str, commits: int) -> pl.DataFrame:
         """The latest commits, the latest first."""
         found = self._run(f"DESCRIBE HISTORY {self._name(table)} LIMIT {commits:d}", {}, table)

@@ -173,6 +173,21 @@ class Look:
             self.unreadable.add(str(error))
             return None
 
+    def marks(self, table: str, position: int) -> list[tuple[int, int]]:
+        """High-water mark and time of commits from a position on; none if they can't be read."""
+        key, versions = (table, position), {table: self.version(table)}
+        kept = self._lake.kept(key)
+        if kept and kept[0] == versions:
+            known: list[tuple[int, int]] = kept[1]
+            return known
+        try:
+            marks = self._lake.backend.marks(table, position)
+        except ReadError as error:
+            self.unreadable.add(str(error))
+            return []
+        self._lake.keep(key, versions, marks)
+        return marks
+
     def _note(self, versions: Versions) -> None:
         for table, version in versions.items():
             if version is not None and self.shows(table):

@@ -1,6 +1,6 @@
 """Page Pipeline: progress of jobs, duration of micro-batches, size of tables."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from functools import partial
 
 import collectors
@@ -17,8 +17,10 @@ from widgets.formatting import lasting, plain_text, utc
 from widgets.layout import number_column, place_chart, place_table, text_column, time_column
 
 from lakehouse.contracts import TABLES
+from lakehouse.timestamps import from_micros, to_micros
 
 _OVER = {"Last hour": timedelta(hours=1), "Day": timedelta(days=1), "Week": timedelta(days=7)}
+_AGING = 10  # seconds: so much younger than they are may records that wait be shown
 _TABLE = {
     "table": pl.String,
     **dict.fromkeys(("rows", "files", "bytes", "version"), pl.Int64),
@@ -34,6 +36,8 @@ def body(look: Look, _: Scope | None) -> None:
     jobs = look.figure(pipeline.jobs)
     _figures(jobs)
     _jobs(jobs)
+    if look.shows("bronze.kafka_records"):
+        _stages(look)
     if viewer.sees_everything():
         _collectors()
     over = st.segmented_control(
@@ -111,6 +115,32 @@ def _jobs(jobs: pl.DataFrame) -> None:
         "last_batch": time_column("Last batch began (UTC)"),
     }
     place_table(jobs, columns, "jobs", heading="Jobs", height=layout.fitting(jobs))
+
+
+def _stages(look: Look) -> None:
+    span = look.figure(pipeline.recent_stages)
+    if span is None:
+        return
+    marks = look.marks("gold.traffic", to_micros(span[0]))
+    shown = tuple((from_micros(mark), from_micros(written)) for mark, written in marks)
+    now = datetime.now(timezone.utc)
+    now -= timedelta(seconds=now.timestamp() % _AGING)  # else no viewer would use what another computed
+    times = look.figure(pipeline.times_of_stages, span, shown, now)
+    if not times.records:
+        return
+    slowest = times.rows.filter("is_slowest")["stage"].to_list()
+    named = times.rows.with_columns(slowest=pl.when("is_slowest").then(pl.lit("slowest")))
+    columns = {
+        "stage": text_column("Stage", 90),
+        "p50": number_column("p50, s", 2),
+        "p95": number_column("p95, s", 2),
+        "records": number_column("Records"),
+        "slowest": "Slowest",
+    }
+    heading = ": ".join(["Where the time goes", *slowest[:1]])
+    place_table(named, columns, "stages", heading=heading, height=layout.fitting(named))
+    number = layout.locale().number(times.records)
+    st.caption(f"Of {number} records taken in from {utc(times.first)} to {utc(times.last)}.")
 
 
 def _collectors() -> None:

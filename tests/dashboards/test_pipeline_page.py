@@ -19,6 +19,20 @@ from lakehouse.contracts.table import STALE_AFTER
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 
 
+def test_slowest_stage_is_named(open_page: Any, tmp_path: Path) -> None:
+    record = {"topic": "events", "partition": 0, "offset": 1, "timestamp": NOW - timedelta(seconds=3)}
+    append_rows(tmp_path, "bronze.kafka_records", [{**record, "ingested_at": NOW}])
+    seconds = {"ingest": 2.0, "refine": 42.0, "publish": 50.0}
+    rows = [{**row, "started_at": NOW, "seconds": seconds[row["job"]]} for row in ledger_rows(NOW, NOW)]
+    append_rows(tmp_path, "ops.ledger", rows)
+    page = open_page(tmp_path, "pipeline")
+    stages = next(each.value for each in page.dataframe if "stage" in each.value).set_index("stage")
+    shown = stages["p95"].dropna().round(3).to_dict()
+    assert shown == {"Kafka": 3, "bronze": 2, "silver": 40, "gold": 8, "to gold": 53}
+    assert stages["slowest"].to_dict()["silver"] == "slowest"
+    assert any("Where the time goes: silver" in each.value for each in page.markdown)
+
+
 @pytest.mark.parametrize(
     ("behind", "state"), [(STALE_AFTER, ""), (STALE_AFTER + timedelta(seconds=1), "stale")]
 )

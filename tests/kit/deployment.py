@@ -215,6 +215,7 @@ def check_watched(root: Path) -> None:
     assert {rule["metric"] for rule in rules} == {"STREAMING_BACKLOG_SECONDS"}
     texts = [alert["query_text"] for alert in tree_of(root, "prod")["resources"]["alerts"].values()]
     assert {table for text in texts for table in re.findall(r"ops\.\w+", text)} == {"ops.ledger", "ops.gates"}
+    assert any("bronze.kafka_records" in text and "'publish'" in text for text in texts), "no stage is timed"
 
 
 def check_app_access(root: Path) -> None:

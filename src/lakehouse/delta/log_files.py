@@ -64,3 +64,22 @@ def written_at(folder: Path, version: int) -> int:
         return commit_file(folder, version).stat().st_mtime_ns
     except FileNotFoundError:
         return 0
+
+
+def marks_after(folder: Path, position: int) -> list[tuple[int, int]]:
+    """High-water mark and time of writing, both in microseconds, of the commits of later input, latest first.
+
+    Args:
+        folder: of the table.
+        position: an ingest stamp in microseconds; reading stops at the first commit up to it.
+    """
+    found = []
+    version = latest_version(folder)
+    while commit_file(folder, version).exists():
+        mark = read_metadata(folder, version).get("upto")
+        if isinstance(mark, int):
+            if mark < position:
+                break
+            found.append((mark, written_at(folder, version) // 1000))
+        version -= 1
+    return found

@@ -30,6 +30,8 @@ def render(snapshot: Snapshot) -> RenderableType:
         parts += [Text(), _jobs(snapshot)]
     if snapshot.ledger:
         parts += [Text(), _counts(snapshot)]
+    if snapshot.stages:
+        parts += [Text(), _stages(snapshot)]
     if snapshot.rows:
         parts += [Text(), _tables(snapshot)]
     if bots := snapshot.rows.get("silver.bots"):
@@ -111,6 +113,17 @@ def _counts(snapshot: Snapshot) -> RenderableType:
     table = _table("rows of", right=tuple(heads))
     for name, sums in snapshot.ledger.items():
         table.add_row(name, *(_number(sums.get(count)) for count in heads.values()))
+    return table
+
+
+def _stages(snapshot: Snapshot) -> RenderableType:
+    """Seconds that recent records took in each stage; the slowest is marked."""
+    table = _table("seconds in", right=("p50", "p95", "records"))
+    table.add_column("", no_wrap=True)
+    for row in snapshot.stages:
+        seconds = ("" if row[name] is None else f"{row[name]:,.2f}" for name in ("p50", "p95"))
+        slowest = Text("slowest", style="yellow") if row["is_slowest"] else ""
+        table.add_row(row["stage"], *seconds, _number(row["records"]), slowest)
     return table
 
 

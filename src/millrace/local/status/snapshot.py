@@ -35,6 +35,7 @@ class Snapshot:
         rows: number of rows by table.
         ledger: sums of the ledger by job.
         behind: by job, the lag behind its upstream job; see `table_reader.behind`.
+        stages: seconds of recent records in each stage; see `stage_times`.
         unread: number of events by column of silver.events with what could not be read.
         lag: by topic/partition, the number of records that bronze does not have yet; None if not
             requested, or if no Kafka answers.
@@ -52,6 +53,7 @@ class Snapshot:
     rows: dict[str, int] = field(default_factory=dict)
     ledger: dict[str, dict[str, Any]] = field(default_factory=dict)
     behind: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stages: list[dict[str, Any]] = field(default_factory=list)
     unread: dict[str, int] = field(default_factory=dict)
     lag: dict[str, int] | None = None
     notes: list[str] = field(default_factory=list)
@@ -127,6 +129,7 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool, figures: Tab
     if _read(figures.is_held, snapshot, False):
         snapshot.notes.append(held_error(settings).problem)
     snapshot.behind = _read(figures.behind, snapshot, {})
+    snapshot.stages = _read(figures.stage_times, snapshot, [])
     if lag and _read(lambda: _answers(settings), snapshot, False):
         _read_topics(settings, snapshot)
 

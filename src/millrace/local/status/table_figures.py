@@ -11,6 +11,7 @@ from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
 from millrace.tables import table_reader, unread_counts
 from millrace.tables.gate_status import is_held
+from millrace.tables.read_stage_times import read_stage_times
 from millrace.tables.table_reader import table_path
 
 Figure = TypeVar("Figure")
@@ -44,6 +45,11 @@ class TableFigures:
         """See `table_reader.behind`; `seconds` is up to 10 seconds old."""
         at = int(time.monotonic() / _BEHIND_SECONDS)
         return self._of("ops.ledger", "behind", lambda: table_reader.behind(self._settings), at)
+
+    def stage_times(self) -> list[dict[str, Any]]:
+        """See `read_stage_times`; up to 10 seconds old."""
+        at = int(time.monotonic() / _BEHIND_SECONDS)
+        return self._of("ops.ledger", "stages", lambda: read_stage_times(self._settings), at)
 
     def without_rate(self) -> int:
         """See `table_reader.without_rate`."""
