@@ -8,7 +8,7 @@ from lakehouse.contracts.arrow import arrow_schema
 Type = pl.DataType | type[pl.DataType]
 
 _READ = {
-    "bronze.kafka_records": "topic partition offset timestamp headers ingested_at",
+    "bronze.kafka_records": "topic partition offset timestamp value headers ingested_at",
     "silver.events": (
         "event_id type role user_id event_time time_source device_time unread_time url channel "
         "campaign_source campaign_medium campaign_name campaign_id is_server_event goal value unread_value "

@@ -4,7 +4,7 @@ import data_source
 import polars as pl
 import streamlit as st
 from charts import timeline_chart
-from metrics import attribution, story
+from metrics import attribution, records, story
 from metrics.story import Row, Story
 from query_scope import MODEL_NAMES, MODELS, Scope
 from tables.table_cache import Look
@@ -45,6 +45,8 @@ def body(look: Look, scope: Scope) -> None:
     explained = look.figure(story.explain, found[0]["conversion_id"])
     if explained is not None:
         _show(explained)
+        if look.shows("bronze.kafka_records"):
+            _records(look, explained)
 
 
 def _suggest(look: Look, scope: Scope) -> None:
@@ -179,6 +181,25 @@ def _trail(explained: Story) -> None:
     frame = pl.DataFrame(rows, schema).with_columns(*_short_addresses())
     heading = "Trail: how it came about, as far as it is known"
     place_table(frame, columns, "trail", heading=heading, height=layout.fitting(frame, _TRAIL))
+
+
+def _records(look: Look, explained: Story) -> None:
+    """Records are looked up one by one, so only if they are asked for."""
+    if not st.toggle("Records in Kafka", key="records", bind="query-params"):
+        return
+    conversion_id = explained.conversion["conversion_id"]
+    frame = look.figure(records.records_behind, conversion_id, records.events_of(explained))
+    columns = {
+        "event": text_column("Event", 90),
+        "topic": text_column("Topic", 90),
+        "partition": number_column("Partition"),
+        "offset": number_column("Offset"),
+        "received": time_column("Received by Kafka (UTC)"),
+        "record": text_column("Record", 500),
+    }
+    heading = "Records behind the trail, the touches and the goal"
+    place_table(frame, columns, "records", heading=heading, height=layout.fitting(frame, _TRAIL))
+    st.text(f"millrace trace gold.conversions {conversion_id} --compare compares them with Kafka.")
 
 
 def _short_addresses() -> tuple[pl.Expr, pl.Expr]:

@@ -1,9 +1,10 @@
 """Kafka, as the ingest job reads it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaError
@@ -62,6 +63,30 @@ def count_records(settings: Settings, place: TopicPartition, first: int, end: in
             before, position = position, consumer.position(place)
             if position == before:  # nothing for ten seconds
                 break
+    return found
+
+
+def records_at(settings: Settings, place: TopicPartition, offsets: Collection[int]) -> dict[int, Any]:
+    """Committed records of a partition by offset; those that Kafka no longer has are left out.
+
+    Raises:
+        MillraceError: if no broker answers, or the topic lacks the partition.
+    """
+    wanted = sorted(offsets)
+    found: dict[int, Any] = {}
+    with _consumer(settings) as consumer:
+        if place.partition not in (consumer.partitions_for_topic(place.topic) or ()):
+            raise MillraceError(f"Kafka has no {place.topic}/{place.partition}", "See `millrace audit`")
+        consumer.assign([place])
+        first, end = consumer.beginning_offsets([place])[place], consumer.end_offsets([place])[place]
+        position = first
+        for offset in wanted:
+            if not first <= offset < end or offset < position:
+                continue
+            consumer.seek(place, offset)
+            while position <= offset and (records := consumer.poll(timeout_ms=10_000).get(place, [])):
+                found |= {record.offset: record for record in records if record.offset in wanted}
+                position = records[-1].offset + 1
     return found
 
 

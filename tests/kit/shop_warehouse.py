@@ -111,12 +111,12 @@ class Shop:
             "ops.ledger": ledger,
             "ops.expectations": expectation_rows(self.until, self.days),
         }
-        return {name: [_typed(name, row) for row in found] for name, found in rows.items()}
+        return {name: [typed(name, row) for row in found] for name, found in rows.items()}
 
     @property
     def on_time(self) -> list[Row]:
         """Complete windows of gold.traffic before late events."""
-        return [_typed("gold.traffic", row) for row in self._by_arrival[2]]
+        return [typed("gold.traffic", row) for row in self._by_arrival[2]]
 
     def build(self, home: Path) -> None:
         """Write the tables; gold.traffic in two commits, the second one with late events."""
@@ -222,7 +222,7 @@ def _time(micros: int) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
 
-def _typed(table: str, row: Row) -> Row:
+def typed(table: str, row: Row) -> Row:
     """A row with times as datetimes, also in structs."""
     if table not in TABLES:
         return row

@@ -1,6 +1,6 @@
 """Finds the events that changed rows of a conversion: those of its person, and goals of its order."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from serving.causes.changed_row import ChangedRow
 from serving.causes.input_events import InputEvent
@@ -49,15 +49,28 @@ class ConversionEvents:
     def _of(self, goals: Sequence[Goal]) -> list[InputEvent]:
         if not goals:
             return []
-        last = max(goal.event_time for goal in goals)
-        own = {goal.event_id for goal in goals}
         visitors = self._persons.linked(goal.visitor_id for goal in goals)
         theirs = [event for visitor in sorted(visitors) for event in self._events.get(visitor, ())]
-        return [
-            event
-            for event in theirs
-            if event.event_time <= last
-            or event.user_id
-            or event.event_id in own
-            or event.visitor_id in self._of_all_times
-        ]
+        last, own = max(goal.event_time for goal in goals), {goal.event_id for goal in goals}
+        return events_until(last, own, theirs, self._of_all_times)
+
+
+def events_until(
+    last: int, goals: Collection[str], events: Iterable[InputEvent], of_all_times: Collection[str]
+) -> list[InputEvent]:
+    """The events of some persons that rows of their goals depend on.
+
+    Args:
+        last: time of the last goal, in microseconds.
+        goals: UIDs of the goals.
+        events: events of the persons.
+        of_all_times: visitors of whom later events count as well.
+    """
+    return [
+        event
+        for event in events
+        if event.event_time <= last
+        or event.user_id
+        or event.event_id in goals
+        or event.visitor_id in of_all_times
+    ]

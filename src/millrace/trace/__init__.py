@@ -1,0 +1,1 @@
+"""Traces rows of silver and gold to records of bronze and their coordinates in Kafka."""
