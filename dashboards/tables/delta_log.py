@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import polars as pl
 from deltalake import DeltaTable
 
+from lakehouse.delta.log_files import last_version_within
 from tables.backend import high_water_mark
 
 _PLAIN = 1  # Delta reader protocol version: no deletion vectors, no column mapping
@@ -41,7 +42,7 @@ class Log:
 
     def __init__(self, folder: Path, version: int | None = None, position: int | None = None) -> None:
         table = DeltaTable(folder, version=version)
-        last = table.version() if position is None else _last_within(folder, table.version(), position)
+        last = table.version() if position is None else last_version_within(folder, table.version(), position)
         if last < table.version():
             table = DeltaTable(folder, version=last)
         self._folder = folder
@@ -102,24 +103,6 @@ def mark_of(folder: Path, version: int) -> int | None:
 
 def _is_within(folder: Path, version: int, position: int | None) -> bool:
     return position is None or (mark_of(folder, version) or 0) <= position
-
-
-def _last_within(folder: Path, latest: int, position: int) -> int:
-    """The last version before the first commit beyond a high-water mark.
-
-    A commit is written after the stamps it is done up to, so older commits need not be read.
-    """
-    best = latest
-    for version in range(latest, 0, -1):
-        try:
-            written = commit_file(folder, version).stat().st_mtime
-        except FileNotFoundError:  # removed by Delta: it is old
-            break
-        if written * 1e6 < position:
-            break
-        if not _is_within(folder, version, position):
-            best = version - 1
-    return best
 
 
 def _files(table: DeltaTable) -> dict[str, File]:

@@ -42,11 +42,11 @@ def read_metadata(folder: Path, version: int) -> Mapping[str, Any]:
     Returns:
         The metadata; empty if there is none, or if log retention has removed the commit.
     """
-    file = commit_file(folder, version)
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    infos = (json.loads(line)["commitInfo"] for line in lines if line.startswith('{"commitInfo"'))
-    info: Mapping[str, Any] = next(infos, {})
-    return parse_metadata(info.get("userMetadata"))
+    with suppress(FileNotFoundError), commit_file(folder, version).open(encoding="utf-8") as lines:
+        infos = (json.loads(line)["commitInfo"] for line in lines if line.startswith('{"commitInfo"'))
+        info: Mapping[str, Any] = next(infos, {})
+        return parse_metadata(info.get("userMetadata"))
+    return {}
 
 
 def parse_metadata(text: str | None) -> Mapping[str, Any]:
@@ -83,3 +83,23 @@ def marks_after(folder: Path, position: int) -> list[tuple[int, int]]:
             found.append((mark, written_at(folder, version) // 1000))
         version -= 1
     return found
+
+
+def last_version_within(folder: Path, latest: int, position: int) -> int:
+    """The last version before the first commit beyond a high-water mark.
+
+    A commit is written after the stamps it is done up to, so older commits need not be read.
+
+    Args:
+        folder: of the table.
+        latest: the latest version.
+        position: an ingest stamp in microseconds.
+    """
+    best = latest
+    for version in range(latest, 0, -1):
+        if written_at(folder, version) < position * 1000:  # or removed by Delta: it is old
+            break
+        mark = read_metadata(folder, version).get("upto")
+        if isinstance(mark, int) and mark > position:
+            best = version - 1
+    return best

@@ -11,13 +11,14 @@ from lakehouse.contracts import TABLES
 from lakehouse.delta.data_files import has_deletion_vectors, live_files, read_files
 
 
-def add_view(connection: Any, name: str, table: DeltaTable) -> None:
+def add_view(connection: Any, name: str, table: DeltaTable, condition: str = "TRUE") -> None:
     """Add a view of a table's live files, with the columns of its schema; columns that a file lacks are null.
 
     Args:
         connection: to DuckDB.
         name: the table, which becomes the view's name.
         table: the table, opened at the version that is wanted.
+        condition: SQL condition of the rows that the view has.
     """
     layer, short = name.split(".")
     empty, files = f"_{layer}_{short}", table.file_uris()
@@ -37,7 +38,7 @@ def add_view(connection: Any, name: str, table: DeltaTable) -> None:
                 f" read_parquet({files}, union_by_name = true, hive_partitioning = {hive})"
             )
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {layer}")
-    connection.execute(f"CREATE VIEW {name} AS SELECT {in_utc(schema)} FROM ({rows})")
+    connection.execute(f"CREATE VIEW {name} AS SELECT {in_utc(schema)} FROM ({rows}) WHERE {condition}")
 
 
 def in_utc(schema: pa.Schema) -> str:

@@ -17,6 +17,14 @@ def sql(
         typer.Option("--after", metavar="RECEIPT", help="Wait until a collector's receipt is in gold."),
     ] = None,
     timeout: Annotated[float, typer.Option(help="With --after: how many seconds to wait.")] = 60,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of",
+            metavar="POSITION",
+            help="Read all tables as of one position: a time, an ingest stamp, or `latest`, as the pages do.",
+        ),
+    ] = None,
     role: Annotated[
         str | None, typer.Option(help="Role of conf/access.yml to read as; without one, all is shown.")
     ] = None,
@@ -37,7 +45,14 @@ def sql(
         from millrace.explain.receipt import wait_for_receipt
 
         wait_for_receipt(settings, after, timeout, lambda where: typer.echo(f"Waiting: {where}", err=True))
-    answer = run_recorded(settings, query, reader)
+    position = None
+    if as_of:
+        from lakehouse.timestamps import from_micros, rfc3339
+        from millrace.tables.as_of import find_position
+
+        position = find_position(settings, as_of)
+        typer.echo(f"As of {rfc3339(from_micros(position))} ({position})", err=True)
+    answer = run_recorded(settings, query, reader, position)
     if csv:
         typer.echo(with_nested_as_text(answer).write_csv(), nl=False)
     elif as_json:

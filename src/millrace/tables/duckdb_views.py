@@ -13,6 +13,8 @@ from lakehouse.delta.sql_views import add_view
 from lakehouse.errors import MillraceError
 from lakehouse.rows.duckdb_sql import connect
 from lakehouse.settings import Settings
+from millrace.tables.as_of import STAMPS, versions_as_of
+from millrace.tables.pins import pinned
 from millrace.tables.table_reader import open_table
 from serving.role_query import answer, tables_for
 
@@ -23,7 +25,11 @@ OnRead = Callable[[Mapping[str, int], int], None]
 
 
 def run_query(
-    settings: Settings, query: str, role: Role | None = None, on_read: OnRead | None = None
+    settings: Settings,
+    query: str,
+    role: Role | None = None,
+    on_read: OnRead | None = None,
+    position: int | None = None,
 ) -> pl.DataFrame:
     """Run one query in DuckDB's SQL. Only the needed columns and files are read.
 
@@ -32,17 +38,27 @@ def run_query(
         query: the query.
         role: role of the reader, which filters and masks tables. None: a reader who sees everything.
         on_read: called once the result is known.
+        position: ingest stamp in microseconds that tables are read as of; None: the latest rows.
 
     Raises:
         MillraceError: if the query is not valid, or a table in it does not exist.
     """
+    if position is not None:
+        with pinned(versions_as_of(settings, position)):
+            return _run(settings, query, role, on_read, position)
+    return _run(settings, query, role, on_read, None)
+
+
+def _run(
+    settings: Settings, query: str, role: Role | None, on_read: OnRead | None, position: int | None
+) -> pl.DataFrame:
     if " ".join(query.lower().rstrip("; ").split()) in ("show tables", "show all tables"):
         return _list_tables(settings, TABLES if role is None else role.tables)
     if role is not None and not role.is_unrestricted:
-        return _run_as(settings, query, role, on_read)
+        return _run_as(settings, query, role, on_read, position)
     connection, opened = connect(), _opened(settings, [name for name in TABLES if _is_named(name, query)])
     for name, table in opened.items():
-        add_view(connection, name, table)
+        add_view(connection, name, table, _condition(name, position))
     try:
         found = connection.sql(query)
         if found is None:
@@ -57,9 +73,21 @@ def run_query(
     return rows
 
 
-def _run_as(settings: Settings, query: str, role: Role, on_read: OnRead | None) -> pl.DataFrame:
+def _condition(name: str, position: int | None) -> str:
+    """The rows of a table up to a position, if the table's version does not give them."""
+    stamp = STAMPS.get(name)
+    return "TRUE" if stamp is None or position is None else f'epoch_us("{stamp}") <= {position:d}'
+
+
+def _run_as(
+    settings: Settings, query: str, role: Role, on_read: OnRead | None, position: int | None
+) -> pl.DataFrame:
     """Run a query on the tables as a role sees them."""
     tables = _opened(settings, tables_for(query, role))
+    if position is not None and STAMPS.keys() & tables:
+        raise MillraceError(
+            "a role reads silver and gold as of a position, and no other table", "Leave out --as-of or --role"
+        )
     try:
         found = pl.DataFrame(answer(query, role, tables))
     except duckdb.Error as error:
