@@ -20,6 +20,7 @@ from millrace.explain.trail_steps import step_in_words
 
 _KEY = "conversion"
 _TRAIL = 740  # pixels: twenty steps
+_LONGEST = 20_000  # characters of a record that are shown
 _CHOSEN = "chosen-conversion"  # session state: the conversion selected in the list
 
 
@@ -195,10 +196,15 @@ def _records(look: Look, explained: Story) -> None:
         "partition": number_column("Partition"),
         "offset": number_column("Offset"),
         "received": time_column("Received by Kafka (UTC)"),
-        "record": text_column("Record", 500),
     }
     heading = "Records behind the trail, the touches and the goal"
-    place_table(frame, columns, "records", heading=heading, height=layout.fitting(frame, _TRAIL))
+    place_table(
+        frame.drop("record"), columns, "records", heading=heading, height=layout.fitting(frame, _TRAIL)
+    )
+    texts = frame["record"].fill_null("not in bronze").str.slice(0, _LONGEST)
+    places = frame.select(pl.format("{}/{}/{}", "topic", "partition", "offset")).to_series()
+    lines = (f"{place}  {text}" for place, text in zip(places, texts, strict=True))
+    st.code("\n".join(lines), language=None, wrap_lines=True)
     st.text(f"millrace trace gold.conversions {conversion_id} --compare compares them with Kafka.")
 
 
