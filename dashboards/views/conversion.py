@@ -4,11 +4,11 @@ import data_source
 import polars as pl
 import streamlit as st
 from charts import timeline_chart
-from metrics import attribution, records, story
+from metrics import attribution, story
 from metrics.story import Row, Story
 from query_scope import MODEL_NAMES, MODELS, Scope
 from tables.table_cache import Look
-from widgets import layout, page
+from widgets import conversion_records, layout, page
 from widgets.formatting import plain_text, utc
 from widgets.layout import choose_row, number_column, place_chart, place_table, text_column, time_column
 
@@ -20,7 +20,6 @@ from millrace.explain.trail_steps import step_in_words
 
 _KEY = "conversion"
 _TRAIL = 740  # pixels: twenty steps
-_LONGEST = 20_000  # characters of a record that are shown
 _CHOSEN = "chosen-conversion"  # session state: the conversion selected in the list
 
 
@@ -47,7 +46,7 @@ def body(look: Look, scope: Scope) -> None:
     if explained is not None:
         _show(explained)
         if look.shows("bronze.kafka_records"):
-            _records(look, explained)
+            conversion_records.show(look, explained)
 
 
 def _suggest(look: Look, scope: Scope) -> None:
@@ -182,30 +181,6 @@ def _trail(explained: Story) -> None:
     frame = pl.DataFrame(rows, schema).with_columns(*_short_addresses())
     heading = "Trail: how it came about, as far as it is known"
     place_table(frame, columns, "trail", heading=heading, height=layout.fitting(frame, _TRAIL))
-
-
-def _records(look: Look, explained: Story) -> None:
-    """Records are looked up one by one, so only if they are asked for."""
-    if not st.toggle("Records in Kafka", key="records", bind="query-params"):
-        return
-    conversion_id = explained.conversion["conversion_id"]
-    frame = look.figure(records.records_behind, conversion_id, records.events_of(explained))
-    columns = {
-        "event": text_column("Event", 90),
-        "topic": text_column("Topic", 90),
-        "partition": number_column("Partition"),
-        "offset": number_column("Offset"),
-        "received": time_column("Received by Kafka (UTC)"),
-    }
-    heading = "Records behind the trail, the touches and the goal"
-    place_table(
-        frame.drop("record"), columns, "records", heading=heading, height=layout.fitting(frame, _TRAIL)
-    )
-    texts = frame["record"].fill_null("not in bronze").str.slice(0, _LONGEST)
-    places = frame.select(pl.format("{}/{}/{}", "topic", "partition", "offset")).to_series()
-    lines = (f"{place}  {text}" for place, text in zip(places, texts, strict=True))
-    st.code("\n".join(lines), language=None, wrap_lines=True)
-    st.text(f"millrace trace gold.conversions {conversion_id} --compare compares them with Kafka.")
 
 
 def _short_addresses() -> tuple[pl.Expr, pl.Expr]:
