@@ -33,7 +33,8 @@ def test_status_shows_times_per_stage(caught_up_home: Home) -> None:
 
 
 def test_tables_are_read_as_of_the_position_of_the_pages(caught_up_home: Home) -> None:
-    counts = (f"(SELECT count(*) FROM {name}) AS {name[-6:]}" for name in ("silver.events", "gold.traffic"))
+    tables = {"events": "silver.events", "windows": "gold.traffic", "bronze": "bronze.kafka_records"}
+    counts = (f"(SELECT count(*) FROM {name}) AS {count}" for count, name in tables.items())
     query = f"SELECT {', '.join(counts)}"
     latest = caught_up_home.must("sql", "--json", query)
     assert caught_up_home.must("sql", "--json", "--as-of", "latest", query) == latest
