@@ -64,6 +64,8 @@ def trace(settings: Settings, name: str, key: Sequence[str]) -> Trace:
     rows = find_rows(settings, table, key)
     if name in _OF_RECORDS:
         found = [_Found(place, COUNTED, row.get("event_id")) for row in rows for place in _places(row)]
+        if name == _RATES:
+            found += [_Found(_places(row)[0], CONTEXT, None) for row in _next_rates(settings, rows)]
         return Trace(table, rows, _with_stored(settings, found))
     history = History(settings)
     events = find_events(history, name, rows, settings.business_time_zone)
@@ -92,6 +94,14 @@ def _places(row: Row) -> list[Place]:
     """Coordinates of the row's record, and of the first one that a duplicate has."""
     prefixes = ("", "first_") if "first_offset" in row else ("",)
     return [Place(*(row[f"{prefix}{name}"] for name in Place._fields)) for prefix in prefixes]
+
+
+def _next_rates(settings: Settings, rows: Sequence[Row]) -> list[Row]:
+    """The rates that end others of the same currency."""
+    history = History(settings)
+    ends = {(row["currency"], row["valid_to"]) for row in rows}
+    found = history.find(_RATES, nw.col("currency").is_in(sorted({currency for currency, _ in ends})))
+    return [row for row in found if (row["currency"], row["valid_from"]) in ends]
 
 
 def _rates(history: History, events: Iterable[TracedEvent]) -> list[Row]:
