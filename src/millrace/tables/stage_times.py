@@ -10,7 +10,7 @@ TO_GOLD = "to gold"
 """Name of the row from the collector, or else from Kafka, to gold."""
 
 SPAN = timedelta(hours=1)
-MAX_RECORDS = 100_000
+MAX_RECORDS = 50_000
 
 LEDGER_COLUMNS = ("job", "position", "started_at", "seconds", "input_rows")
 RECORD_COLUMNS = ("topic", "partition", "offset", "timestamp", "headers", "ingested_at")

@@ -34,6 +34,11 @@ SNAPSHOT = Snapshot(
         "refine": {"upstream": "ingest", "rows": 345, "late": 0, "since": WATERMARK, "seconds": 61.4},
         "repair": {"upstream": "refine", "rows": 2000, "late": 9, "since": WATERMARK, "seconds": 12.3},
     },
+    stages=[
+        {"stage": "Kafka", "records": 9, "p50": 0.5, "p95": 1.25, "is_slowest": False},
+        {"stage": "gold", "records": 9, "p50": 4.0, "p95": 1234.5, "is_slowest": True},
+        {"stage": "page", "records": 0, "p50": None, "p95": None, "is_slowest": False},
+    ],
     lag={"events/0": 40, "events/1": 2},
     notes=["a note"],
 )
@@ -59,6 +64,8 @@ def test_status_shows_processes_jobs_lag_watermark_and_errors():
     ):
         assert part in text
     assert "engine: code 1: [no]" in text
+    assert [line.split()[0] for line in text.splitlines() if "slowest" in line] == ["gold"]
+    assert "1,234.50" in text
     assert "(a note)" in text
     assert json.loads(one_line(SNAPSHOT.as_dict()))["ledger"]["refine"]["watermark"] == "2026-03-01T09:50:00Z"
     assert last_errors(SNAPSHOT) == {"engine": "code 1: [no]"}
