@@ -33,7 +33,7 @@ def main() -> int:
         lake = Lakehouse(spark, settings, "refine")
         fill_bronze(lake, MANY, MANY)
         rules = load_parse_rules(settings.conf)
-        parser = RecordParser(rules, settings.exchange_rates_topic)
+        parser = RecordParser(rules, settings.side_topics)
         everything = checkpoint(lake.read(KAFKA_RECORDS.name))
 
         def run(records: DataFrame) -> None:

@@ -39,6 +39,7 @@ ALLOWED = {
     ("gold/credit/area.py", "_near"): _HOURS,
     ("gold/credit/dimensions.py", "_tables_with"): "a row per table of silver that is a dimension",
     ("gold/daily/summary_schedule.py", "_new_minutes"): "one row: a count, and the days of new minutes",
+    ("gold/daily/summary_schedule.py", "_days_of_costs"): "one row: the days of costs that changed",
     ("gold/gate/mlflow_quality.py", "_offsets"): "a row per topic and partition",
     ("gold/models/path_fold.py", "credit_of_periods"): "a row per period, model and channel",
     ("gold/models/path_fold.py", "path_file"): "one row: the path file of a period, which is an artifact",

@@ -9,10 +9,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from lakehouse.bundle_file import BUNDLE_FILE, bundle_root, conf_folder, read_yaml, variables_of
+from lakehouse.bundle_file import conf_folder
+from lakehouse.bundle_variables import BundleVariables
 from lakehouse.errors import MillraceError
-
-FROM_ENVIRONMENT_ALONE = ("alert_secret",)
 
 BrokerSecurity = Literal["plaintext", "sasl_ssl", "mtls"]
 SaslMechanism = Annotated[
@@ -98,6 +97,7 @@ class Settings(BaseSettings):
     )
     events_topic: str = Field("events", description="topic of behavioural events")
     exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")
+    campaign_costs_topic: str = Field("campaign_costs", description="topic of campaign costs")
     reporting_currency: str = Field("EUR", description="currency of reports (ISO 4217)")
     business_time_zone: str = Field("UTC", description="time zone of days and months (IANA)")
     watermark_delay: timedelta = Field(
@@ -177,7 +177,12 @@ class Settings(BaseSettings):
     @property
     def topics(self) -> tuple[str, ...]:
         """The topics that bronze ingests."""
-        return (self.events_topic, self.exchange_rates_topic)
+        return (self.events_topic, *self.side_topics)
+
+    @property
+    def side_topics(self) -> tuple[str, str]:
+        """The topics of records that are no events: of exchange rates, and of campaign costs."""
+        return (self.exchange_rates_topic, self.campaign_costs_topic)
 
     @property
     def warehouse(self) -> Path:
@@ -204,31 +209,11 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags over environment over variables of the bundle."""
-        return init_settings, env_settings, _BundleVariables(settings_cls)
+        return init_settings, env_settings, BundleVariables(settings_cls)
 
     def model_post_init(self, _: Any) -> None:
         """Make the home absolute, so that child processes agree on it."""
         self.home = self.home.expanduser().resolve()
-
-
-class _BundleVariables(PydanticBaseSettingsSource):
-    """Variables of the bundle's target."""
-
-    def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
-        raise NotImplementedError  # the whole mapping is given at once, by __call__
-
-    def __call__(self) -> dict[str, Any]:
-        root = bundle_root()
-        file = None if root is None else read_yaml(root / BUNDLE_FILE)
-        values = {} if file is None else variables_of(file, self.current_state.get("target"))
-        return {
-            name: value
-            for name, value in values.items()
-            if name in self.settings_cls.model_fields
-            and name not in FROM_ENVIRONMENT_ALONE
-            and value not in (None, "")
-            and "${" not in str(value)
-        }
 
 
 def load_settings(**flags: Any) -> Settings:

@@ -10,6 +10,7 @@ from folds.records.parse_rules import load_parse_rules
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.costs import CAMPAIGN_COSTS, COST_RECORDS
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import (
     BOTS,
@@ -29,7 +30,8 @@ from lakehouse.run.ledger import Ledger
 from lakehouse.run.rebuild import TableDefinition, processed_through
 from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import EPOCH
-from silver.dedup.classification import DUPLICATE, EVENT, RATE, REJECTED
+from silver.campaign_costs import cost_changes
+from silver.dedup.classification import COST, DUPLICATE, EVENT, RATE, REJECTED
 from silver.dedup.classify import classify, dedup_candidates, records_of_class
 from silver.dedup.deduplicate import mark_duplicates
 from silver.exchange_rates import rate_changes
@@ -42,7 +44,7 @@ from silver.visits.visit_fold import all_visits
 def classify_history(run: JobContext, upto: datetime) -> DataFrame:
     """Classify all records up to an ingest stamp by the current rules."""
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
-    parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.exchange_rates_topic)
+    parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.side_topics)
     candidates = parser.parse(records)
     clock = F.broadcast(checkpoint(watermarks_before(run.lake.read(LEDGER))))
     copies = checkpoint(mark_duplicates(dedup_candidates(candidates)))
@@ -145,6 +147,15 @@ def _rates(run: JobContext) -> DataFrame:
     return rate_changes(accepted, nothing).select(*EXCHANGE_RATES.column_names)
 
 
+def _campaign_costs(run: JobContext) -> DataFrame:
+    upto = F.lit(processed_through(run, "refine", CAMPAIGN_COSTS.name))
+    sent, rates = (
+        run.lake.read(name).where(F.col("ingested_at") <= upto) for name in (COST_RECORDS.name, EXCHANGE_RATES.name)
+    )
+    nothing = run.lake.read(CAMPAIGN_COSTS.name).limit(0)
+    return cost_changes(sent, nothing, rates, run.settings).select(*CAMPAIGN_COSTS.column_names)
+
+
 DEFINITIONS = {
     EVENTS.name: TableDefinition(_records_of(EVENTS.name, EVENT), LOCK),
     REJECTED_EVENTS.name: TableDefinition(_records_of(REJECTED_EVENTS.name, REJECTED), LOCK),
@@ -154,5 +165,7 @@ DEFINITIONS = {
     IDENTITIES.name: TableDefinition(_dimension(IDENTITIES), LOCK),
     BOTS.name: TableDefinition(_dimension(BOTS), LOCK),
     EXCHANGE_RATES.name: TableDefinition(_rates, LOCK),
+    COST_RECORDS.name: TableDefinition(_records_of(COST_RECORDS.name, COST), LOCK),
+    CAMPAIGN_COSTS.name: TableDefinition(_campaign_costs, LOCK),
 }
 """Rebuild definitions by table. Each table comes after the tables that it is computed from."""

@@ -12,6 +12,7 @@ from folds.rule_numbers import RuleNumbers, load_rule_numbers
 from folds.visitors.events import Event
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.costs import CAMPAIGN_COSTS, COST_RECORDS
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, FOLDED, REJECTED_EVENTS
 from lakehouse.delta.write_changes import checkpoint_changes, write_changes, write_kind
@@ -21,7 +22,8 @@ from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.run.microbatch import Batch, Outcome, stamped_within
 from lakehouse.timestamps import EPOCH
-from silver.dedup.classification import DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
+from silver.campaign_costs import affected_days, cost_changes
+from silver.dedup.classification import COST, DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
 from silver.dedup.classify import (
     Counts,
     classify,
@@ -56,7 +58,7 @@ class Refine:
     def __init__(self, run: JobContext, rules: Callable[[], ParseRules]) -> None:
         self._run = run
         self._rules = rules
-        folded = (*FOLDED, SEARCH_RESULTS, EXCHANGE_RATES)
+        folded = (*FOLDED, SEARCH_RESULTS, EXCHANGE_RATES, COST_RECORDS, CAMPAIGN_COSTS)
         names = (*(name for name, _ in _OUTPUTS), *(table.name for table in folded))
         self._filled = {name: run.lake.high_water_mark(name) or EPOCH for name in names}
 
@@ -68,13 +70,13 @@ class Refine:
     def __call__(self, batch: Batch) -> Outcome:
         """Process one micro-batch. After a crash, tables that already have it are skipped."""
         lake, settings = self._run.lake, self._run.settings
-        parser = RecordParser(self._rules(), settings.exchange_rates_topic)
+        parser = RecordParser(self._rules(), settings.side_topics)
         records = lake.read(KAFKA_RECORDS.name).where(stamped_within(batch.after, batch.upto))
         with naming_missing_packages():
             candidates = checkpoint(parser.parse(records))
         copies = find_duplicates(dedup_candidates(candidates), lake.read(EVENTS.name), batch.after)
         classes = classify(candidates, F.broadcast(copies), F.lit(batch.watermark))
-        classified, counts = count_records(classes, settings.exchange_rates_topic)
+        classified, counts = count_records(classes, settings.side_topics)
         before = Progress(batch.watermark, batch.producers)
         progress = advance(before, classified, counts, settings.watermark_delay)
         run_concurrently(self._writes(classified, counts, batch, progress.watermark))
@@ -93,8 +95,8 @@ class Refine:
             on_time = on_time_events(classified, _FOLDED_COLUMNS)
             writes.insert(0, partial(self._write_visits, on_time, batch, watermark))
             writes.append(partial(self._write_results, on_time, counts, batch, watermark))
-        if counts.by_class[RATE]:
-            writes.append(partial(self._write_rates, classified, batch))
+        if counts.by_class[RATE] or counts.by_class[COST]:
+            writes.append(partial(self._write_rates_and_costs, classified, counts, batch))
         return writes
 
     def _append(self, classified: DataFrame, name: str, record_class: str, batch: Batch) -> None:
@@ -119,6 +121,20 @@ class Refine:
         near = TimePruner.of_hours(counts.hours, timedelta(microseconds=rule.span))
         changes = results_on_time(self._run.lake, new, near, batch.after, rule, watermark)
         write_changes(self._run.lake, SEARCH_RESULTS, changes, batch.upto)
+
+    def _write_rates_and_costs(self, classified: DataFrame, counts: Counts, batch: Batch) -> None:
+        """Write rates, then costs, which are converted with them."""
+        lake, settings = self._run.lake, self._run.settings
+        if counts.by_class[RATE]:
+            self._write_rates(classified, batch)
+        if counts.by_class[COST]:
+            self._append(classified, COST_RECORDS.name, COST, batch)
+        sent, known, rates = map(lake.read, (COST_RECORDS.name, CAMPAIGN_COSTS.name, EXCHANGE_RATES.name))
+        new = records_of_class(classified, COST)
+        new_rates = rates.where(stamped_within(batch.after, batch.upto))
+        days = affected_days(new, known, new_rates, settings.business_time_zone)
+        changes = cost_changes(sent, known, rates, settings, days)
+        write_changes(lake, CAMPAIGN_COSTS, changes, batch.upto)
 
     def _write_rates(self, classified: DataFrame, batch: Batch) -> None:
         accepted = self._unwritten(EXCHANGE_RATES.name, records_of_class(classified, RATE))

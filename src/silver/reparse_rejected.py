@@ -15,7 +15,7 @@ def reparse_rejected(run: JobContext) -> None:
     """Log by reason how many records were rejected, and how many would be accepted now."""
     refused = run.lake.read(REJECTED_EVENTS.name).select(*PLACE, F.col("reason").alias("was"))
     records = run.lake.read(KAFKA_RECORDS.name).join(refused.select(*PLACE), list(PLACE), "left_semi")
-    parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.exchange_rates_topic)
+    parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.side_topics)
     now = parser.parse(records).select(*PLACE, "reason")
     either = (
         refused.join(now, list(PLACE), "left")

@@ -51,7 +51,7 @@ def described_failure(deliveries: list[Delivery]) -> Any:
 
 def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFrame]:
     """Silver computed from all records at once, by its own functions."""
-    parser = RecordParser(load_parse_rules(settings.conf), settings.exchange_rates_topic)
+    parser = RecordParser(load_parse_rules(settings.conf), settings.side_topics)
     candidates = checkpoint(parser.parse(records))
     copies = checkpoint(mark_duplicates(dedup_candidates(candidates)))
     classified = checkpoint(classify(candidates, copies, F.lit(None).cast("timestamp")))

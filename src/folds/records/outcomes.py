@@ -1,6 +1,7 @@
 """Outcomes of parsing a record. Times are in microseconds."""
 
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
 
 import msgspec
@@ -14,12 +15,14 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         timestamp: Kafka's timestamp.
         headers: keys and values, in order.
         is_rate: whether it is from the exchange rate topic.
+        is_cost: whether it is from the topic of campaign costs.
     """
 
     value: bytes | None
     timestamp: int
     headers: Sequence[tuple[str, bytes | None]] = ()
     is_rate: bool = False
+    is_cost: bool = False
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
@@ -100,4 +103,24 @@ class ExchangeRate(msgspec.Struct, frozen=True, gc=False):
     arrival_time: int
 
 
-Outcome = Event | Rejection | Heartbeat | Promise | ExchangeRate
+class CampaignCost(msgspec.Struct, frozen=True, gc=False):
+    """The columns of silver.cost_records that one record determines."""
+
+    platform: str
+    account: str
+    day: date
+    campaign_source: str | None
+    campaign_medium: str | None
+    campaign_name: str
+    ad_group: str | None
+    cost: Decimal
+    currency: str
+    clicks: int | None
+    impressions: int | None
+    loaded_at: int
+    load_id: str
+    load_row: int
+    load_rows: int
+
+
+Outcome = Event | Rejection | Heartbeat | Promise | ExchangeRate | CampaignCost

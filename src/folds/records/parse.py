@@ -6,6 +6,7 @@ from decimal import Decimal
 from msgspec import Raw
 
 from folds.records.addresses import NO_CAMPAIGN, CampaignFields, is_named, read_address
+from folds.records.campaign_cost import parse_cost
 from folds.records.event_time import parse_time
 from folds.records.exchange_rate import parse_rate
 from folds.records.json_text import NOTHING, object_text, text, text_or_none
@@ -47,11 +48,13 @@ def parse(record: Record, rules: ParseRules) -> Outcome:
     """Parse a record: decode it, correct its clock and find its role, or reject it with a reason.
 
     Args:
-        record: of either topic.
+        record: of any topic.
         rules: of conf/.
     """
     if record.is_rate:
         return parse_rate(record)
+    if record.is_cost:
+        return parse_cost(record)
     if not record.value:
         return parse_promise(record) or _parse_heartbeat(record) or Rejection("empty", record.timestamp)
     message = decode_message(record.value)

@@ -12,6 +12,7 @@ from gold.credit.dimensions import Dimensions
 from gold.daily.business_days import BusinessDays, with_day
 from gold.daily.promotions import CONVERTING
 from lakehouse.contracts import Table
+from lakehouse.contracts.costs import CAMPAIGN_COSTS
 from lakehouse.contracts.exposures import SEARCH_RESULTS, SEARCHES
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import EVENTS, SESSIONS
@@ -20,6 +21,7 @@ from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.rows.partitions import in_few_partitions
 
+_COSTS = "costs"
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 
 
@@ -81,12 +83,19 @@ class DayInputs:
 
     def of_days(self, days: BusinessDays) -> Mapping[str, DataFrame]:
         """Rows of some days; all queries read one checkpoint."""
-        rows = checkpoint(_union_of({name: self._of_days(each, days) for name, each in self._inputs.items()}))
-        return {name: rows_of_kind(rows, name) for name in self._inputs}
+        inputs = {name: self._of_days(each, days) for name, each in self._inputs.items()}
+        inputs[_COSTS] = self._costs().where(F.col("day").isin(*days.days))
+        rows = checkpoint(_union_of(inputs))
+        return {name: rows_of_kind(rows, name) for name in inputs}
 
     def of_all(self) -> Mapping[str, DataFrame]:
         """All rows."""
-        return {name: self._dated(each, self._read(each)) for name, each in self._inputs.items()}
+        inputs = {name: self._dated(each, self._read(each)) for name, each in self._inputs.items()}
+        return {**inputs, _COSTS: self._costs()}
+
+    def _costs(self) -> DataFrame:
+        """Costs have a day by the platform, and no time."""
+        return self._lake.read(CAMPAIGN_COSTS.name).select("day", *_CAMPAIGN, "reporting_cost")
 
     def _of_days(self, wanted: _Input, days: BusinessDays) -> DataFrame:
         near = days.near_until(wanted.after).contains(wanted.time)

@@ -4,7 +4,7 @@ Conversions that the watermark has passed become final at the same time.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection
 from datetime import date, datetime
 
 from pyspark.sql import DataFrame
@@ -15,6 +15,8 @@ from gold.credit.dimensions import DimensionLoader
 from gold.daily.business_days import business_day
 from gold.daily.update import Daily
 from gold.traffic.windows import Traffic
+from lakehouse.contracts.costs import CAMPAIGN_COSTS
+from lakehouse.contracts.daily import CAMPAIGN_PERFORMANCE
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.table import DELETED
 from lakehouse.contracts.traffic import VISITOR_MINUTES
@@ -42,6 +44,7 @@ class SummarySchedule:
         self._stale: tuple[datetime, datetime] | None = None
         self._started_at = 0.0  # on the monotonic clock
         self._took = 0.0  # seconds
+        self._costs_through = run.lake.high_water_mark(CAMPAIGN_PERFORMANCE.name) or EPOCH
         self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
 
     def mark_stale(self, upto: datetime, watermark: datetime) -> None:
@@ -68,11 +71,12 @@ class SummarySchedule:
     def _sum_days(self, upto: datetime, watermark: datetime) -> None:
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
         rows, days = self._new_minutes() if known > self.done else (0, [])
+        days = {*days, *self._days_of_costs()}
         self._run.tune_for_batch(rows)
         self._finalise(upto, watermark)
         if days:
             self._update_days(days, upto, watermark)
-        self.done = known
+        self.done, self._costs_through = known, upto
 
     def _new_minutes(self) -> tuple[int, list[date]]:
         """Number and days of the new minutes: one row on the driver, with a value per day of event time."""
@@ -81,13 +85,22 @@ class SummarySchedule:
         count, days = rows.agg(F.count("*"), F.collect_set(day)).collect()[0]
         return count, days
 
+    def _days_of_costs(self) -> list[date]:
+        """Days with costs that changed: one row on the driver."""
+        if not self._run.lake.has_commit_after(CAMPAIGN_COSTS.name, self._costs_through):
+            return []
+        rows = self._run.lake.read(CAMPAIGN_COSTS.name)
+        new = rows.where(F.col("ingested_at") > F.lit(self._costs_through))
+        days: list[date] = new.agg(F.collect_set("day")).collect()[0][0]
+        return days
+
     def _finalise(self, upto: datetime, watermark: datetime) -> None:
         """Mark conversions that the watermark has passed as final."""
         passed = TimePruner.of_spans([(to_micros(EPOCH), to_micros(watermark))])
         due = self._run.lake.read(CONVERSIONS.name).where(passed.contains("due_at"))
         write_changes(self._run.lake, CONVERSIONS, _final(due), upto)
 
-    def _update_days(self, days: Sequence[date], upto: datetime, watermark: datetime) -> None:
+    def _update_days(self, days: Collection[date], upto: datetime, watermark: datetime) -> None:
         dimensions = self._dimensions.load_all(watermark)
         orders = load_order_rules(self._run.settings.conf).orders
         self._daily.update(days, dimensions, orders, upto)

@@ -9,11 +9,12 @@ _CAMPAIGN = tuple(
 CAMPAIGN_PERFORMANCE = Table(
     name="gold.campaign_performance",
     grain="day × campaign × model",
-    summary="a day of a campaign by one model: impressions, clicks, visits, credited value",
+    summary="a day of a campaign by one model: impressions, clicks, visits, cost, credited value, return",
     inputs=(
         "silver.events",
         "silver.sessions",
         "silver.bots",
+        "silver.campaign_costs",
         "gold.touches",
         "gold.attribution",
     ),
@@ -29,6 +30,10 @@ CAMPAIGN_PERFORMANCE = Table(
         Column("visits", "bigint", "sessions started, the same for each model"),
         Column("conversions", "double", "credit of the day's conversions, each to 15 decimals"),
         Column("credited_reporting_value", "decimal(18,4)", "money credited; null if more than fits"),
+        Column("cost", "decimal(18,4)", "money spent, the same for each model; null if a rate is missing"),
+        Column("roas", "decimal(18,4)", "credited_reporting_value / cost; null without a cost"),
+        Column("cost_per_conversion", "decimal(18,4)", "cost / conversions; null without either"),
+        Column("cost_per_visit", "decimal(18,4)", "cost / visits; null without either"),
     ),
     event_time="day",
 )

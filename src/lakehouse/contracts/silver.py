@@ -1,5 +1,6 @@
-"""Silver: events, duplicates, rejections, sessions, identities, bots and exchange rates."""
+"""Silver: events, duplicates, rejections, sessions, identities, bots, exchange rates and costs."""
 
+from lakehouse.contracts.costs import CAMPAIGN_COSTS, COST_RECORDS
 from lakehouse.contracts.exposures import IMPRESSIONS, SEARCH_RESULTS, SEARCHES
 from lakehouse.contracts.table import TWO_WRITERS, Column, Table
 
@@ -232,4 +233,6 @@ TABLES = (
     IDENTITIES,
     BOTS,
     EXCHANGE_RATES,
+    COST_RECORDS,
+    CAMPAIGN_COSTS,
 )

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from lakehouse.settings import FROM_ENVIRONMENT_ALONE, Settings
+from lakehouse.bundle_variables import FROM_ENVIRONMENT_ALONE
+from lakehouse.settings import Settings
 
 CONTINUOUS, AVAILABLE_NOW = "continuous", "available-now"
 

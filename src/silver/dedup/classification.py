@@ -1,5 +1,5 @@
 """Record classes. A promise of a producer has the class of heartbeats."""
 
 EVENT, DUPLICATE, REJECTED, HEARTBEAT = "event", "duplicate", "rejected", "heartbeat"
-RATE = "rate"
-CLASSES = (EVENT, DUPLICATE, REJECTED, HEARTBEAT, RATE)
+RATE, COST = "rate", "cost"
+CLASSES = (EVENT, DUPLICATE, REJECTED, HEARTBEAT, RATE, COST)

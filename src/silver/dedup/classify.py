@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
 from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.time_pruner import hours_between
-from silver.dedup.classification import CLASSES, DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
+from silver.dedup.classification import CLASSES, COST, DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
 from silver.dedup.deduplicate import ENTRY, PLACE
 from silver.exchange_rates import RATE_COLUMNS
 
@@ -61,7 +61,7 @@ def classify(candidates: DataFrame, copies: DataFrame, watermark: Column) -> Dat
         watermark: before the micro-batch of a record; null before the first.
 
     Returns:
-        The columns of silver.events, rejected_events, duplicate_events and of a rate, and `record_class`.
+        The columns of silver.events, rejected_events, duplicate_events, of a rate and of a cost, and `record_class`.
     """
     found = candidates.join(copies, list(PLACE), "left")
     record_class = F.when(F.col("first_offset").isNotNull(), DUPLICATE).otherwise(F.col("record_class"))
@@ -71,6 +71,9 @@ def classify(candidates: DataFrame, copies: DataFrame, watermark: Column) -> Dat
 
 def records_of_class(classified: DataFrame, record_class: str) -> DataFrame:
     """Select the records of one class, with the columns of its table; of rates, the columns of a record."""
+    if record_class == COST:
+        costs = classified.where(F.col("record_class") == COST)
+        return costs.select("campaign_cost.*", *PLACE)
     value = "raw" if record_class == REJECTED else "value"
     rows = classified.where(F.col("record_class") == record_class)
     return rows.select(
@@ -88,17 +91,17 @@ def stamped_after(rows: DataFrame, stamp: datetime) -> DataFrame:
     return rows.where(F.col("ingested_at") > F.lit(stamp))
 
 
-def count_records(classes: DataFrame, rates_topic: str) -> tuple[DataFrame, Counts]:
+def count_records(classes: DataFrame, side_topics: tuple[str, str]) -> tuple[DataFrame, Counts]:
     """Compute the classes of a micro-batch's records, and count them in the same Spark job.
 
     Args:
         classes: output of `classify`.
-        rates_topic: the topic of exchange rates.
+        side_topics: topics of records that are no events.
 
     Returns:
         The classes, checkpointed, and the counts.
     """
-    record_class, of_events = F.col("record_class"), F.col("topic") != rates_topic
+    record_class, of_events = F.col("record_class"), ~F.col("topic").isin(*side_topics)
     clock = F.when(record_class == EVENT, F.col("event_time")).otherwise(F.col("heartbeat_at"))
     is_on_time = (record_class == EVENT) & ~F.col("is_late")
     on_time = F.when(is_on_time, F.unix_micros("event_time"))

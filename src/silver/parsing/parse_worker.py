@@ -9,13 +9,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from xxhash import xxh64_intdigest
 
-from folds.records.outcomes import Event, ExchangeRate, Heartbeat, Outcome, Promise, Record, Rejection
+from folds.records.outcomes import (
+    CampaignCost,
+    Event,
+    ExchangeRate,
+    Heartbeat,
+    Outcome,
+    Promise,
+    Record,
+    Rejection,
+)
 from folds.records.parse import parse
 from folds.records.parse_rules import ParseRules
-from silver.dedup.classification import EVENT, HEARTBEAT, RATE, REJECTED
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.costs import COST_RECORDS
+from silver.dedup.classification import COST, EVENT, HEARTBEAT, RATE, REJECTED
 
 UNTOUCHED = ("topic", "partition", "offset", "timestamp", "ingested_at")
 """Columns passed through unchanged."""
+
+COST_TYPE = pa.struct([arrow_schema(COST_RECORDS).field(name) for name in COST_RECORDS.deterministic_columns])
+"""The columns of silver.cost_records that one record determines: one column here, null in all other records."""
 
 _TIME = pa.timestamp("us", "UTC")
 _TYPES = {
@@ -32,10 +46,11 @@ _TYPES = {
     "rate": pa.decimal128(19, 10),
     "valid_from": _TIME,
     "raw": pa.binary(),
+    "campaign_cost": COST_TYPE,
 }
 _OTHERS = (
     *("reason", "heartbeat_at", "promise_source", "promised_at"),
-    *("rate", "valid_from", "raw", "record_class"),
+    *("rate", "valid_from", "campaign_cost", "raw", "record_class"),
 )
 PARSED = (*Event.__struct_fields__, *_OTHERS)
 """Columns that the parser computes."""
@@ -47,7 +62,7 @@ _WIDTH = len(PARSED)
 _EVENT = (None,) * (len(_OTHERS) - 1) + (EVENT,)
 _ARRIVAL, _CURRENCY = PARSED.index("arrival_time"), PARSED.index("currency")
 _ID = PARSED.index("event_id")
-_REASON, _HEARTBEAT, _SOURCE, _PROMISED, _RATE, _VALID_FROM, _RAW, _CLASS = map(PARSED.index, _OTHERS)
+_REASON, _HEARTBEAT, _SOURCE, _PROMISED, _RATE, _VALID_FROM, _COST, _RAW, _CLASS = map(PARSED.index, _OTHERS)
 _SEED = 42  # of Spark's xxhash64
 
 _log = logging.getLogger(__name__)
@@ -55,40 +70,41 @@ _rules: ParseRules | None = None
 
 
 def arrow_parser(
-    rules: ParseRules, rates_topic: str
+    rules: ParseRules, side_topics: tuple[str, str]
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """The function for `mapInArrow`, called once per partition.
 
     Args:
         rules: roles and channels.
-        rates_topic: the topic of exchange rates.
+        side_topics: the topics of exchange rates, and of campaign costs.
     """
 
     def parse_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         known = _with_cache(rules)
         for batch in batches:
-            yield parse_batch(batch, known, rates_topic)
+            yield parse_batch(batch, known, side_topics)
 
     return parse_batches
 
 
-def parse_batch(batch: pa.RecordBatch, rules: ParseRules, rates_topic: str) -> pa.RecordBatch:
+def parse_batch(batch: pa.RecordBatch, rules: ParseRules, side_topics: tuple[str, str]) -> pa.RecordBatch:
     """Parse a batch of bronze records to candidates, one row per record, in order.
 
     Args:
         batch: of bronze.kafka_records; headers are read only if the value is null.
         rules: roles and channels.
-        rates_topic: the topic of exchange rates.
+        side_topics: the topics of exchange rates, and of campaign costs.
 
     Returns:
         `UNTOUCHED` unchanged, `PARSED`, and `event_hash`: Spark's xxhash64 of an event's UID. `PARSED` has
         the columns of silver.events that one record determines; `reason` and `raw` (the value) of a
         rejection; `heartbeat_at` of a heartbeat; `promise_source` and `promised_at` of a promise, which has
-        the class of heartbeats; `currency`, `rate` and `valid_from` of an exchange rate; and `record_class`.
+        the class of heartbeats; `currency`, `rate` and `valid_from` of an exchange rate; `campaign_cost` of a
+        cost; and `record_class`.
         Columns that do not apply are null.
     """
     values = batch.column("value").to_pylist()
-    rows = [_row(_outcome(record, rules), record) for record in _records(batch, values, rates_topic)]
+    rows = [_row(_outcome(record, rules), record) for record in _records(batch, values, side_topics)]
     columns = zip(*rows, strict=True) if rows else [()] * _WIDTH
     untouched = [batch.column(name) for name in UNTOUCHED]
     parsed = [_array(name, column) for name, column in zip(PARSED, columns, strict=True)]
@@ -111,12 +127,12 @@ def _with_cache(rules: ParseRules) -> ParseRules:
     return _rules
 
 
-def _records(batch: pa.RecordBatch, values: list[bytes | None], rates_topic: str) -> Iterator[Record]:
+def _records(batch: pa.RecordBatch, values: list[bytes | None], side_topics: tuple[str, str]) -> Iterator[Record]:
     stamps = batch.column("timestamp").cast(pa.int64()).to_pylist()
-    rates = pc.equal(batch.column("topic"), rates_topic).to_pylist()
+    of_side = [pc.equal(batch.column("topic"), topic).to_pylist() for topic in side_topics]
     headers = batch.column("headers")
-    for number, (value, stamp, is_rate) in enumerate(zip(values, stamps, rates, strict=True)):
-        yield Record(value, stamp, _headers(headers[number]) if value is None else (), is_rate)
+    for number, (value, stamp, *is_of) in enumerate(zip(values, stamps, *of_side, strict=True)):
+        yield Record(value, stamp, _headers(headers[number]) if value is None else (), *is_of)
 
 
 def _outcome(record: Record, rules: ParseRules) -> Outcome:
@@ -154,6 +170,8 @@ def _row(outcome: Outcome, record: Record) -> tuple[Any, ...]:
         case ExchangeRate(currency=code, rate=rate, valid_from=start, arrival_time=arrival):
             row[_CURRENCY], row[_RATE], row[_VALID_FROM], row[_ARRIVAL] = code, rate, start, arrival
             row[_CLASS] = RATE
+        case CampaignCost():
+            row[_COST], row[_CLASS] = msgspec.structs.asdict(outcome), COST
     return tuple(row)
 
 

@@ -10,10 +10,12 @@ from pyspark.sql import functions as F
 
 from folds.records.parse_rules import ParseRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.costs import COST_RECORDS
 from lakehouse.contracts.silver import EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
 from lakehouse.errors import MillraceError
 from silver.parsing.parse_worker import COLUMNS, UNTOUCHED, arrow_parser
 
+_COST = ", ".join(f"{each.name}: {each.type}" for each in COST_RECORDS.columns if not each.provenance)
 _TYPES = {
     column.name: column.type
     for table in (KAFKA_RECORDS, REJECTED_EVENTS, EXCHANGE_RATES, EVENTS)
@@ -22,6 +24,7 @@ _TYPES = {
     "heartbeat_at": "timestamp",
     "promise_source": "string",
     "promised_at": "timestamp",
+    "campaign_cost": f"struct<{_COST}>",
     "raw": "binary",
     "record_class": "string",
 }
@@ -30,16 +33,16 @@ _MISSING = re.compile(r"ModuleNotFoundError: No module named '([^']+)'")
 
 
 class RecordParser:
-    """Parses event and rate records to candidates or rejections. Rejections keep the raw bytes.
+    """Parses records of events, rates and costs to candidates or rejections. Rejections keep the raw bytes.
 
     Args:
         rules: roles and channels.
-        rates_topic: the topic of exchange rates.
+        side_topics: the topics of exchange rates, and of campaign costs.
     """
 
-    def __init__(self, rules: ParseRules, rates_topic: str) -> None:
+    def __init__(self, rules: ParseRules, side_topics: tuple[str, str]) -> None:
         self.rules = rules
-        self._parse = arrow_parser(rules, rates_topic)
+        self._parse = arrow_parser(rules, side_topics)
 
     def parse(self, records: DataFrame) -> DataFrame:
         """Parse records, lazily: one pass in Python.
