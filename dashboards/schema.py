@@ -36,7 +36,7 @@ _READ = {
     "gold.channel_credit": "period_start period_end model channel model_version conversions reporting_value",
     "gold.campaign_performance": (
         "day model campaign_source campaign_medium campaign_name impressions clicks visits conversions "
-        "credited_reporting_value"
+        "credited_reporting_value cost"
     ),
     "gold.search_performance": "day query searches clicked_searches",
     "gold.result_performance": "day query rank shown clicked",

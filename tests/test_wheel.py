@@ -67,6 +67,7 @@ def job_parameters(home: Home, name: str) -> list[str]:
         "kafka_bootstrap": home.bootstrap,
         "events_topic": home.topic,
         "exchange_rates_topic": home.rates_topic,
+        "campaign_costs_topic": home.costs_topic,
         "mlflow_tracking_uri": "",
         "mlflow_experiment": "attribution-model",
         "mlflow_quality_experiment": "quality",

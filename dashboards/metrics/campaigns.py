@@ -14,6 +14,7 @@ MEASURES = {
     "impressions": "impressions",
     "clicks": "counted clicks",
     "visits": "visits",
+    "cost": "cost",
 }
 NO_CAMPAIGN = "no campaign"
 
@@ -25,7 +26,8 @@ class Campaigns:
     """Campaign performance by one attribution model.
 
     Args:
-        total: campaign, source, medium, the measures, click_through, per_visit; highest value first.
+        total: campaign, source, medium, the measures, click_through, per_visit, roas, cost_per_conversion;
+            highest value first.
         daily: day, campaign, the measures.
     """
 
@@ -37,7 +39,9 @@ def campaigns(ask: Ask, scope: Scope, model: str) -> Campaigns:
     """Performance of the campaigns in scope on the days of its period."""
     query = Query("gold.campaign_performance", ("day", *_NAMES), sums(*MEASURES)).only("model", "=", model)
     rows = scope.campaign_of(ask(scope.of_days(query))).with_columns(
-        pl.col("campaign").fill_null(NO_CAMPAIGN), pl.col("credited_reporting_value").cast(pl.Float64)
+        pl.col("campaign").fill_null(NO_CAMPAIGN),
+        pl.col("credited_reporting_value").cast(pl.Float64),
+        pl.col("cost").cast(pl.Float64).fill_null(0.0),
     )
     return Campaigns(_total(rows), rows.group_by("day", "campaign").agg(pl.col(*MEASURES).sum()).sort("day"))
 
@@ -67,10 +71,14 @@ def _total(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col(name).alias(short) for name, short in zip(_NAMES, ("source", "medium"), strict=False)
     )
     summed = rows.group_by("campaign", source, medium).agg(pl.col(*MEASURES).sum())
-    seen, visits = pl.col("impressions"), pl.col("visits")
+    seen, visits, cost = pl.col("impressions"), pl.col("visits"), pl.col("cost")
     return summed.with_columns(
         click_through=pl.when(seen > 0).then(pl.col("clicks") / seen),
         per_visit=pl.when(visits > 0).then(pl.col("credited_reporting_value") / visits),
+        roas=pl.when(cost > 0).then(pl.col("credited_reporting_value") / cost),
+        cost_per_conversion=pl.when((cost > 0) & (pl.col("conversions") > 0)).then(
+            cost / pl.col("conversions")
+        ),
     ).sort(
         "credited_reporting_value", "visits", "impressions", "campaign", descending=[True, True, True, False]
     )

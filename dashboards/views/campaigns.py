@@ -60,7 +60,7 @@ def body(look: Look, scope: Scope) -> None:
     )
     names = leaders["campaign"].head(_LINES).to_list()
     daily = layout.shown_labels(found.daily, "campaign").filter(pl.col("campaign").is_in(names))
-    unit = data_source.CURRENCY if measure == "credited_reporting_value" else MEASURES[measure]
+    unit = data_source.CURRENCY if measure in ("credited_reporting_value", "cost") else MEASURES[measure]
     trend = partial(
         time_charts.lines,
         x="day",
@@ -82,9 +82,10 @@ def body(look: Look, scope: Scope) -> None:
 
 def _figures(total: pl.DataFrame) -> None:
     number, share = layout.locale().number, layout.locale().share
-    seen, clicks, visits, earned = (
-        total[name].sum() for name in ("impressions", "clicks", "visits", "credited_reporting_value")
+    seen, clicks, visits, earned, cost = (
+        total[name].sum() for name in ("impressions", "clicks", "visits", "credited_reporting_value", "cost")
     )
+    of_paid = total.filter(pl.col("cost") > 0)["credited_reporting_value"].sum()
     layout.metrics(
         {
             "Impressions": (number(seen), "Promotions viewed."),
@@ -94,6 +95,14 @@ def _figures(total: pl.DataFrame) -> None:
             f"Value credited ({data_source.CURRENCY})": (
                 number(earned, 2),
                 "By the model chosen, refunds taken off. Conversions without a touch are credited to nobody.",
+            ),
+            f"Cost ({data_source.CURRENCY})": (
+                number(cost, 2),
+                "By cost files, at the rate of each day; days without a rate are left out.",
+            ),
+            "ROAS": (
+                number(of_paid / cost, 2) if cost > 0 else "–",
+                "Return on ad spend: value credited per unit of cost, of the campaigns with a cost.",
             ),
         }
     )
@@ -111,6 +120,9 @@ def _table(total: pl.DataFrame) -> None:
         "conversions": number_column("Conversions", 1, "Credit: one conversion can be shared"),
         "credited_reporting_value": number_column(f"Value ({data_source.CURRENCY})", 2),
         "per_visit": number_column(f"{data_source.CURRENCY} per visit", 2),
+        "cost": number_column(f"Cost ({data_source.CURRENCY})", 2),
+        "roas": number_column("ROAS", 2, "Value credited per unit of cost"),
+        "cost_per_conversion": number_column("Cost per conversion", 2),
     }
     place_table(total, columns, "campaigns", heading="All campaigns", height=bar_charts.TALL)
 

@@ -13,9 +13,11 @@ class BundleVariables(PydanticBaseSettingsSource):
     """Variables of the bundle's target."""
 
     def get_field_value(self, field: Any, field_name: str) -> tuple[Any, str, bool]:
+        """Not used."""
         raise NotImplementedError  # the whole mapping is given at once, by __call__
 
     def __call__(self) -> dict[str, Any]:
+        """The values, by name of the setting."""
         root = bundle_root()
         file = None if root is None else read_yaml(root / BUNDLE_FILE)
         values = {} if file is None else variables_of(file, self.current_state.get("target"))

@@ -150,7 +150,8 @@ def _rates(run: JobContext) -> DataFrame:
 def _campaign_costs(run: JobContext) -> DataFrame:
     upto = F.lit(processed_through(run, "refine", CAMPAIGN_COSTS.name))
     sent, rates = (
-        run.lake.read(name).where(F.col("ingested_at") <= upto) for name in (COST_RECORDS.name, EXCHANGE_RATES.name)
+        run.lake.read(name).where(F.col("ingested_at") <= upto)
+        for name in (COST_RECORDS.name, EXCHANGE_RATES.name)
     )
     nothing = run.lake.read(CAMPAIGN_COSTS.name).limit(0)
     return cost_changes(sent, nothing, rates, run.settings).select(*CAMPAIGN_COSTS.column_names)

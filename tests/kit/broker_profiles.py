@@ -28,6 +28,7 @@ def settings_of(home: Home) -> Settings:
         events_topic=home.topic,
         trust_local=True,
         exchange_rates_topic=home.rates_topic,
+        campaign_costs_topic=home.costs_topic,
     )
 
 

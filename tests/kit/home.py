@@ -45,6 +45,11 @@ class Home:
         return f"{self.topic}-rates"
 
     @property
+    def costs_topic(self) -> str:
+        """The topic of its campaign costs."""
+        return f"{self.topic}-costs"
+
+    @property
     def env(self) -> dict[str, str]:
         """The environment of its commands."""
         ours = {
@@ -54,6 +59,7 @@ class Home:
             "MILLRACE_EVENTS_TOPIC": self.topic,
             "MILLRACE_TRUST_LOCAL": "true",
             "MILLRACE_EXCHANGE_RATES_TOPIC": self.rates_topic,
+            "MILLRACE_CAMPAIGN_COSTS_TOPIC": self.costs_topic,
             "PYTHONPATH": str(ROOT / "src"),
             "COLUMNS": "250",
         }
@@ -67,6 +73,7 @@ class Home:
             kafka_bootstrap=self.bootstrap,
             events_topic=self.topic,
             exchange_rates_topic=self.rates_topic,
+            campaign_costs_topic=self.costs_topic,
         )
 
     def run(self, *arguments: str, seconds: float = 1500, **env: str) -> subprocess.CompletedProcess[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kit import oracle_joins, oracle_results
+from kit.oracle_costs import COSTS_TOPIC, cost_of, costs_of, spent_by_campaign
 from kit.oracle_gold import Gold
 from kit.oracle_identities import RATES_TOPIC, bots_of, identities_of, rate_of, rates_of
 from kit.oracle_promotions import DEFAULTS, Choices
@@ -44,6 +45,7 @@ class Oracle:
     rejected: list[Fields] = field(default_factory=list)
     duplicates: list[Fields] = field(default_factory=list)
     told_rates: list[Fields] = field(default_factory=list)
+    cost_records: list[Fields] = field(default_factory=list)
     heartbeats: int = 0
     watermark: int | None = None
     steps: list[Step] = field(default_factory=list)
@@ -61,8 +63,8 @@ class Oracle:
 
     def _take(self, stored: Stored, first: dict[str, Fields]) -> None:
         place = {"topic": stored.record.topic, "partition": stored.record.partition, "offset": stored.offset}
-        if stored.record.topic == RATES_TOPIC:
-            self._take_rate(stored, place)
+        if stored.record.topic in (RATES_TOPIC, COSTS_TOPIC):
+            self._take_side_input(stored, place)
             return
         read = read_record(stored)
         if read.promise or read.heartbeat is not None:
@@ -81,12 +83,13 @@ class Oracle:
         self.events.append({**read.fields, **place})
         self._count(stored, read.fields["event_time"])
 
-    def _take_rate(self, stored: Stored, place: Fields) -> None:
-        rate = rate_of(stored)
-        if isinstance(rate, str):
-            self.rejected.append({"reason": rate, "value": stored.record.value, **place})
+    def _take_side_input(self, stored: Stored, place: Fields) -> None:
+        is_rate = stored.record.topic == RATES_TOPIC
+        read = rate_of(stored) if is_rate else cost_of(stored)
+        if isinstance(read, str):
+            self.rejected.append({"reason": read, "value": stored.record.value, **place})
         else:
-            self.told_rates.append({**rate, **place})
+            (self.told_rates if is_rate else self.cost_records).append({**read, **place})
 
     def _count(self, stored: Stored, time: int | None, promise: Promised | None = None) -> None:
         stamp, *place = _place(stored)
@@ -165,6 +168,11 @@ class Oracle:
         """silver.exchange_rates."""
         return rates_of(self.told_rates)
 
+    @property
+    def campaign_costs(self) -> list[Fields]:
+        """silver.campaign_costs."""
+        return costs_of(self.cost_records, self.rates)
+
     @cached_property
     def gold(self) -> Gold:
         """Expected rows of gold, without bots."""
@@ -183,7 +191,7 @@ class Oracle:
             [row for row in rows if row["visitor_id"] not in bots]
             for rows in (self.searches, self.search_results)
         )
-        return Windows(self.gold, *of_people)
+        return Windows(self.gold, *of_people, spent_by_campaign(self.campaign_costs))
 
 
 def _comes_back(first: Fields, before: Fields) -> bool:

@@ -1,10 +1,14 @@
 """Test oracle for traffic, campaigns, searches and the funnel, computed naively; days are UTC."""
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
+from kit.oracle_costs import ratio
 from kit.oracle_gold import Gold, when
 from kit.oracle_wire import DAY, MINUTE, Fields
 
@@ -22,9 +26,17 @@ class Windows:
         gold: the oracle of conversions and touches.
         searches: silver.searches without bots.
         results: silver.search_results without bots.
+        spent: cost by day and campaign.
     """
 
-    def __init__(self, gold: Gold, searches: list[Fields], results: list[Fields]) -> None:
+    def __init__(
+        self,
+        gold: Gold,
+        searches: list[Fields],
+        results: list[Fields],
+        spent: Mapping[tuple[Any, ...], Decimal | None] | None = None,
+    ) -> None:
+        self.spent = spent or {}
         self.gold = gold
         self.searches = searches
         self.results = results
@@ -105,9 +117,11 @@ class Windows:
             key = day_of(row["converted_at"]), *campaign_of(row)
             counts[key]["conversions"] += 0
             earned[(*key, row["model"])].append(row)
+        for key in self.spent:
+            counts[key]["visits"] += 0
         models = {row["model"] for row in self.gold.attribution} or set()
         models |= {"first", "last", "last_non_direct", "linear", "position_based", "time_decay"}
-        return [
+        rows = [
             {
                 "day": key[0],
                 **dict(zip(_CAMPAIGN, key[1:], strict=True)),
@@ -121,6 +135,19 @@ class Windows:
             for key, count in counts.items()
             for model in models
         ]
+        return [self._with_cost(row, earned) for row in rows]
+
+    def _with_cost(self, row: Fields, earned: Mapping[tuple[object, ...], list[Fields]]) -> Fields:
+        campaign = (row["day"], *(row[name] for name in _CAMPAIGN))
+        cost, value = self.spent.get(campaign, _ZERO), row["credited_reporting_value"]
+        credit = sum(_counted(each) for each in earned[(*campaign, row["model"])])
+        return {
+            **row,
+            "cost": cost,
+            "roas": ratio(value, cost),
+            "cost_per_conversion": ratio(cost and Fraction(cost), Fraction(credit, 10**15)) if cost else None,
+            "cost_per_visit": ratio(cost and Fraction(cost), row["visits"]) if cost else None,
+        }
 
     @property
     def search_performance(self) -> list[Fields]:

@@ -8,6 +8,7 @@ import msgspec
 from folds.records import outcomes
 from folds.records.parse import parse as parse_record
 from folds.records.parse_rules import load_parse_rules
+from kit.oracle_costs import COSTS_TOPIC
 from kit.oracle_identities import RATES_TOPIC
 from kit.oracle_wire import micros
 from kit.records import Record
@@ -44,6 +45,6 @@ def parse(records: list[Record]) -> list[dict[str, Any]]:
 
 def outcome_of(record: Record) -> outcomes.Outcome:
     """The outcome of parsing one record."""
-    is_rate = record.topic == RATES_TOPIC
-    sent = outcomes.Record(record.value, micros(record.timestamp), record.headers, is_rate)
+    of_side = record.topic == RATES_TOPIC, record.topic == COSTS_TOPIC
+    sent = outcomes.Record(record.value, micros(record.timestamp), record.headers, *of_side)
     return parse_record(sent, RULES)

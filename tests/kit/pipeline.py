@@ -26,6 +26,7 @@ _MORE = {  # provenance columns that are known, since the test sets the order of
     "silver.rejected_events": _PLACE,
     "silver.duplicate_events": (*_PLACE, "first_topic", "first_partition", "first_offset"),
     "silver.exchange_rates": _PLACE,
+    "silver.cost_records": _PLACE,
 }
 _UNKNOWN = {"silver.events": ("properties", "event_hash")}
 _READ_AS = {"gold.sketches": read_sketches}
@@ -65,6 +66,8 @@ def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]
         "silver.identities": lambda: oracle.identities,
         "silver.bots": lambda: oracle.bots,
         "silver.exchange_rates": lambda: oracle.rates,
+        "silver.cost_records": lambda: oracle.cost_records,
+        "silver.campaign_costs": lambda: oracle.campaign_costs,
         "gold.conversions": lambda: oracle.gold.conversions,
         "gold.attribution": lambda: oracle.gold.attribution,
         "gold.touches": lambda: oracle.gold.touches,

@@ -16,7 +16,11 @@ from millrace.clients.record import Record
 def settings_for(bootstrap: str, home: Path) -> Settings:
     topic = f"events-{uuid4().hex}"
     return load_settings(
-        home=home, kafka_bootstrap=bootstrap, events_topic=topic, exchange_rates_topic=f"{topic}-rates"
+        home=home,
+        kafka_bootstrap=bootstrap,
+        events_topic=topic,
+        exchange_rates_topic=f"{topic}-rates",
+        campaign_costs_topic=f"{topic}-costs",
     )
 
 

@@ -23,6 +23,7 @@ from kit.sample_gates import expectation_rows
 from kit.warehouse_builder import build_warehouse, replace_rows, schema_of
 from lakehouse.contracts import TABLES
 from millrace.sample_shop.daily_rhythm import weight_at
+from millrace.sample_shop.sample_costs import daily_costs
 from millrace.sample_shop.sample_rates import monthly_rates
 from millrace.sample_shop.traffic_stream import EVENTS_PER_VISIT, simulate
 
@@ -61,6 +62,8 @@ class Shop:
         start = self.until - timedelta(days=self.days)
         for rate in monthly_rates(self.seed, "EUR", start, self.until):
             yield Record(rate.value, timestamp=start, topic="exchange_rates")
+        for cost in daily_costs(self.seed, start, self.until):
+            yield Record(cost.value, timestamp=start, topic="campaign_costs")
         rng = Random(self.seed)
         per_second = self.events / EVENTS_PER_VISIT / timedelta(days=self.days).total_seconds()
         for arrival in islice(simulate(rng, start.timestamp(), per_second, weight_at), 2 * self.events):
@@ -97,6 +100,8 @@ class Shop:
             "silver.identities": oracle.identities,
             "silver.bots": oracle.bots,
             "silver.exchange_rates": oracle.rates,
+            "silver.cost_records": oracle.cost_records,
+            "silver.campaign_costs": oracle.campaign_costs,
             "gold.touches": gold.touches,
             "gold.conversions": gold.conversions,
             "gold.attribution": gold.attribution,

@@ -72,8 +72,7 @@ class CostFold:
             rows[of, row.currency].append(row)
         completed_at = max((row.ingested_at for row in load), default=0)
         return [
-            self._row(campaign, found, known, stamps, completed_at)
-            for (campaign, _), found in rows.items()
+            self._row(campaign, found, known, stamps, completed_at) for (campaign, _), found in rows.items()
         ]
 
     def _row(

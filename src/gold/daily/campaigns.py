@@ -2,6 +2,7 @@
 
 from folds.persons.models import MODELS
 
+_CONVERSIONS = "(TRY_CAST(credit AS DECIMAL(22, 0)) * CAST(1e-15 AS DECIMAL(15, 15)))"
 _NAMES = ("source", "medium", "name")
 
 
@@ -53,8 +54,7 @@ def campaign_performance() -> str:
         SELECT day, campaign_source, campaign_medium, campaign_name, model, impressions, clicks, visits,
             CAST(credit AS DOUBLE) / 1e15 AS conversions, credited_reporting_value, cost,
             {_ratio("credited_reporting_value", "cost")} AS roas,
-            {_ratio("NULLIF(cost, 0)", "TRY_CAST(credit * CAST(1e-15 AS DECIMAL(15, 15)) AS DECIMAL(25, 15))")}
-                AS cost_per_conversion,
+            {_ratio("NULLIF(cost, 0)", _CONVERSIONS)} AS cost_per_conversion,
             {_ratio("NULLIF(cost, 0)", "visits")} AS cost_per_visit
         FROM summed
     """

@@ -46,7 +46,10 @@ def new_records(lake: Lakehouse, after: datetime, upto: datetime, suites: Mappin
     events, rejected, copies = named
     frame = events.unionByName(rejected.drop("value"), allowMissingColumns=True)  # binary in this table
     frame = frame.unionByName(copies, allowMissingColumns=True)
-    is_refused, of_side = F.col(SOURCE) == REJECTED_EVENTS.name, F.col("topic").isin(*lake.settings.side_topics)
+    is_refused, of_side = (
+        F.col(SOURCE) == REJECTED_EVENTS.name,
+        F.col("topic").isin(*lake.settings.side_topics),
+    )
     return frame.withColumn(IS_RECORD, ~(is_refused & of_side))
 
 

@@ -24,7 +24,7 @@ from millrace.tables.topic_state import read_reached, read_topics
 
 BRONZE, EVENTS = "bronze.kafka_records", "silver.events"
 REJECTED, DUPLICATES = "silver.rejected_events", "silver.duplicate_events"
-RATES = "silver.exchange_rates"
+RATES, COSTS = "silver.exchange_rates", "silver.cost_records"
 _PLACE = ("topic", "partition", "offset")
 Frame = nw.LazyFrame[Any]
 
@@ -102,10 +102,12 @@ def _against_silver(settings: Settings, bronze: Frame) -> Iterator[Finding]:
     if refine is None:
         yield Finding("silver", "nothing has been refined yet", True)
         return
-    position, topic = refine["position"], settings.exchange_rates_topic
+    position = refine["position"]
     refined = bronze.filter(nw.col("ingested_at") <= position)
-    yield from _against_rates(settings, refined.filter(nw.col("topic") == topic), position)
-    refined = refined.filter(nw.col("topic") != topic)
+    rates, costs = (refined.filter(nw.col("topic") == topic) for topic in settings.side_topics)
+    yield from _against_rates(settings, rates, position)
+    yield from _against_costs(settings, costs, position)
+    refined = refined.filter(~nw.col("topic").is_in(settings.side_topics))
     records = _count(refined)
     parts = {name: _rows_upto(settings, name, position) for name in (EVENTS, DUPLICATES, REJECTED)}
     rest = records - sum(parts.values()) - refine["heartbeats"] - refine["erased"]
@@ -129,7 +131,7 @@ def _against_rates(settings: Settings, records: Frame, position: datetime) -> It
     rates = scan(settings, RATES)
     if not count and rates is None:
         return
-    refused = _rows_upto(settings, REJECTED, position, of_rates=True)
+    refused = _rows_upto(settings, REJECTED, position, settings.exchange_rates_topic)
     rows, totals = 0, 0
     if rates is not None:
         rows, totals = rows_of(rates.select(nw.len(), nw.col("records").sum()))[0].values()
@@ -141,12 +143,27 @@ def _against_rates(settings: Settings, records: Frame, position: datetime) -> It
     yield Finding("every rate by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
 
 
-def _rows_upto(settings: Settings, name: str, position: datetime, of_rates: bool = False) -> int:
-    """Number of a silver table's rows from the topic of events, or from that of exchange rates."""
+def _against_costs(settings: Settings, records: Frame, position: datetime) -> Iterator[Finding]:
+    """Each record of a cost is in silver.cost_records or rejected."""
+    count = _count(records)
+    if not count and scan(settings, COSTS) is None:
+        return
+    topic = settings.campaign_costs_topic
+    rows, refused = (_rows_upto(settings, name, position, topic) for name in (COSTS, REJECTED))
+    rest = count - rows - refused
+    detail = f"{count:,} bronze records = {rows:,} costs + {refused:,} rejected"
+    yield Finding("bronze = costs", f"{detail}, off by {rest:,}" if rest else detail, rest == 0)
+    lost = _unaccounted(settings, records, (COSTS, REJECTED))
+    yield Finding("every cost by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
+
+
+def _rows_upto(settings: Settings, name: str, position: datetime, topic: str | None = None) -> int:
+    """Number of a silver table's rows from the topic of events, or from a topic of other records."""
     rows = scan(settings, name)
     if rows is None:
         return 0
-    of_topic = (nw.col("topic") == settings.exchange_rates_topic) == of_rates
+    column = nw.col("topic")
+    of_topic = column == topic if topic else ~column.is_in(settings.side_topics)
     return _count(rows.filter((nw.col("ingested_at") <= position) & of_topic))
 
 

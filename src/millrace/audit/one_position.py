@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import narwhals as nw
 
 from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.costs import COST_RECORDS
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
 from lakehouse.contracts.ops import LEDGER
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
@@ -14,7 +15,7 @@ from lakehouse.timestamps import EPOCH, to_micros
 from millrace.tables.pins import Versions, pinned
 from millrace.tables.table_scan import commits, rows_of, scan
 
-_SILVER = (EVENTS, REJECTED_EVENTS, DUPLICATE_EVENTS, EXCHANGE_RATES)
+_SILVER = (EVENTS, REJECTED_EVENTS, DUPLICATE_EVENTS, EXCHANGE_RATES, COST_RECORDS)
 _GOLD = (CONVERSIONS, ATTRIBUTION, TOUCHES, VISITOR_MINUTES)
 
 Marks = Mapping[str, int]

@@ -13,6 +13,7 @@ from millrace.clients.progress import progress_bar
 from millrace.clients.record import Record
 from millrace.clients.send import deliver
 from millrace.sample_shop.realtime import live_records
+from millrace.sample_shop.sample_costs import corrected_costs, daily_costs
 from millrace.sample_shop.sample_rates import late_rates, monthly_rates
 from millrace.sample_shop.traffic_stream import (
     DEFAULT_SEED,
@@ -98,6 +99,16 @@ class Wanted:
         """The exchange rates to send after the events; none for live traffic, which may have no end."""
         return iter(()) if self.is_live else late_rates(self.seed, reporting, self._first)
 
+    def costs(self) -> Iterator[Record]:
+        """The costs of campaigns to send before the events."""
+        first, days = self._first, timedelta(days=(self.events or DEFAULT_EVENTS) / EVENTS_PER_DAY)
+        last = first + days if self.rate is None else _as_utc(self.until) if self.until else first
+        return daily_costs(self.seed, first, last)
+
+    def corrected_costs(self) -> Iterator[Record]:
+        """The costs to send again after the events; none for live traffic."""
+        return iter(()) if self.is_live else corrected_costs(self.seed, self._first)
+
     @property
     def _first(self) -> datetime:
         start = datetime.now(timezone.utc) if self.is_live else self.start or DEFAULT_START
@@ -105,9 +116,9 @@ class Wanted:
 
 
 def produce(settings: Settings, wanted: Wanted) -> tuple[Manifest, float]:
-    """Send sample traffic and its exchange rates, until it ends or the user stops it.
+    """Send sample traffic, its exchange rates and its costs, until it ends or the user stops it.
 
-    Rates have their own topic and their own manifests.
+    Rates and costs have their own topics and their own manifests.
 
     Returns:
         The closed manifest of the events, and the seconds that sending them took.
@@ -117,10 +128,14 @@ def produce(settings: Settings, wanted: Wanted) -> tuple[Manifest, float]:
     """
     wanted.check()
     with ShutdownSignal().on_signals() as stop:
-        _send_rates(settings, wanted, "exchange rates", wanted.rates(settings.reporting_currency), stop)
+        rates, costs = settings.exchange_rates_topic, settings.campaign_costs_topic
+        before = wanted.rates(settings.reporting_currency)
+        _send_side_input(settings, wanted, "rates", "exchange rates", rates, before, stop)
+        _send_side_input(settings, wanted, "costs", "costs", costs, wanted.costs(), stop)
         manifest, seconds = _send_events(settings, wanted, stop)
         late = wanted.late_rates(settings.reporting_currency)
-        _send_rates(settings, wanted, "late exchange rates", late, stop)
+        _send_side_input(settings, wanted, "rates", "late exchange rates", rates, late, stop)
+        _send_side_input(settings, wanted, "costs", "corrected costs", costs, wanted.corrected_costs(), stop)
     return manifest, seconds
 
 
@@ -146,11 +161,17 @@ def _send_events(settings: Settings, wanted: Wanted, stop: ShutdownSignal) -> tu
     return manifest, monotonic() - started
 
 
-def _send_rates(
-    settings: Settings, wanted: Wanted, what: str, rates: Iterable[Record], stop: ShutdownSignal
+def _send_side_input(
+    settings: Settings,
+    wanted: Wanted,
+    command: str,
+    what: str,
+    topic: str,
+    records: Iterable[Record],
+    stop: ShutdownSignal,
 ) -> None:
-    records = list(rates)
-    if records and not stop.requested:
-        source = f"{what} for {wanted.describe()}"
-        manifest = new_manifest(settings.home, "rates", source, settings.exchange_rates_topic)
-        deliver(records, manifest, settings.bootstrap, stop, login=client_options(settings))
+    """Send the few records of another topic, with a manifest named after `command`."""
+    found = list(records)
+    if found and not stop.requested:
+        manifest = new_manifest(settings.home, command, f"{what} for {wanted.describe()}", topic)
+        deliver(found, manifest, settings.bootstrap, stop, login=client_options(settings))

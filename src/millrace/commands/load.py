@@ -14,7 +14,8 @@ def load(
         str,
         typer.Option(
             "--format",
-            help="segment (one JSON event a line), access-log, or auto: by the file's first lines.",
+            help="segment (one JSON event a line), access-log, costs (of an ad platform), or auto: by the "
+            "file's first lines, of events alone.",
         ),
     ],
     site: Annotated[
@@ -23,16 +24,20 @@ def load(
             help="Host of an access log's lines that name none. Default: detected from the first lines."
         ),
     ] = None,
+    account: Annotated[str | None, typer.Option(help="Account of a cost file that names none.")] = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Send nothing: show the file's events, goals and rejects."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --check: one JSON object.")] = False,
 ) -> None:
-    """Send a file of events to Kafka, and write a manifest of what was sent.
+    """Send a file of events or costs to Kafka, and write a manifest of what was sent.
 
     Lines that cannot be read are counted and kept, with their line numbers, under rejected/ in MILLRACE_HOME.
     """
+    if format_name == "costs":
+        _load_costs(file, account, check, as_json)
+        return
     if check:
         _check(file, format_name, site, as_json)
         return
@@ -62,6 +67,23 @@ def load(
             if rejected.count
             else "Give a file with events",
         )
+
+
+def _load_costs(file: str, account: str | None, check: bool, as_json: bool) -> None:
+    from millrace.clients.costs.load_costs import check_costs, load_costs
+    from millrace.terminal.cost_file import cost_file_json, describe_costs
+
+    if check:
+        found = check_costs(load_settings(), file, account)
+        typer.echo(cost_file_json(found) if as_json else describe_costs(found))
+        return
+    if as_json:
+        raise MillraceError("--json is of --check, which is not given", "Add --check")
+    loaded = load_costs(load_settings(), file, account)
+    typer.echo(
+        f"{loaded.manifest.records:,} records sent: {describe_costs(loaded.file)}, "
+        f"manifest {loaded.manifest.path}"
+    )
 
 
 def _check(file: str, format_name: str, site: str | None, as_json: bool) -> None:

@@ -61,7 +61,8 @@ def classify(candidates: DataFrame, copies: DataFrame, watermark: Column) -> Dat
         watermark: before the micro-batch of a record; null before the first.
 
     Returns:
-        The columns of silver.events, rejected_events, duplicate_events, of a rate and of a cost, and `record_class`.
+        The columns of silver.events, rejected_events, duplicate_events, of a rate and of a cost, and
+        `record_class`.
     """
     found = candidates.join(copies, list(PLACE), "left")
     record_class = F.when(F.col("first_offset").isNotNull(), DUPLICATE).otherwise(F.col("record_class"))

@@ -29,7 +29,7 @@ UNTOUCHED = ("topic", "partition", "offset", "timestamp", "ingested_at")
 """Columns passed through unchanged."""
 
 COST_TYPE = pa.struct([arrow_schema(COST_RECORDS).field(name) for name in COST_RECORDS.deterministic_columns])
-"""The columns of silver.cost_records that one record determines: one column here, null in all other records."""
+"""The columns of silver.cost_records that one record determines: one column, null in other records."""
 
 _TIME = pa.timestamp("us", "UTC")
 _TYPES = {
@@ -127,7 +127,9 @@ def _with_cache(rules: ParseRules) -> ParseRules:
     return _rules
 
 
-def _records(batch: pa.RecordBatch, values: list[bytes | None], side_topics: tuple[str, str]) -> Iterator[Record]:
+def _records(
+    batch: pa.RecordBatch, values: list[bytes | None], side_topics: tuple[str, str]
+) -> Iterator[Record]:
     stamps = batch.column("timestamp").cast(pa.int64()).to_pylist()
     of_side = [pc.equal(batch.column("topic"), topic).to_pylist() for topic in side_topics]
     headers = batch.column("headers")

@@ -104,6 +104,7 @@ def ingested(spark: SparkSession, broker: Any, tmp_path: Path) -> Iterator[Inges
         kafka_bootstrap=broker.bootstrap,
         events_topic=topic,
         exchange_rates_topic=f"{topic}-rates",
+        campaign_costs_topic=f"{topic}-costs",
     )
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
     yield IngestedTopic(spark, settings, admin)

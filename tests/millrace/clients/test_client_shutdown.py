@@ -151,6 +151,7 @@ def start_millrace(settings: Settings, *arguments: str, **more) -> subprocess.Po
         "MILLRACE_KAFKA_BOOTSTRAP": settings.bootstrap,
         "MILLRACE_EVENTS_TOPIC": settings.events_topic,
         "MILLRACE_EXCHANGE_RATES_TOPIC": settings.exchange_rates_topic,
+        "MILLRACE_CAMPAIGN_COSTS_TOPIC": settings.campaign_costs_topic,
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
     command = [sys.executable, "-m", "millrace", *arguments]

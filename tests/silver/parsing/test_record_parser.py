@@ -24,7 +24,9 @@ RATES = [rate("usd", 0.92, SENT), rate("USD", "1e-400", SENT), rate("US", 1, SEN
 
 def candidates(spark: SparkSession, records: list[Record], partitions: int) -> list[dict[str, Any]]:
     stored = [Stored(each, number, SENT + timedelta(days=1)) for number, each in enumerate(records)]
-    frame = RecordParser(RULES, ("exchange_rates", "campaign_costs")).parse(in_bronze(spark, stored).repartition(partitions))
+    frame = RecordParser(RULES, ("exchange_rates", "campaign_costs")).parse(
+        in_bronze(spark, stored).repartition(partitions)
+    )
     times = [*TIMES, "heartbeat_at", "promised_at", "valid_from", "ingested_at", "timestamp"]
     names = [name for name in (*FIELDS, "reason", "promise_source", "rate") if name not in times]
     hashed = (F.xxhash64("event_id") == F.col("event_hash")).alias("hashed")
