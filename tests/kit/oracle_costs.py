@@ -2,6 +2,7 @@
 
 from datetime import date
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any
 
 from kit.oracle_identities import worth
@@ -91,13 +92,13 @@ def spent_by_campaign(costs: list[Fields]) -> dict[tuple[Any, ...], Decimal | No
     return found
 
 
-def ratio(dividend: Any, divisor: Any) -> Decimal | None:
-    """A quotient rounded half up to four decimals; None without both."""
+def ratio(dividend: Decimal | Fraction | None, divisor: Decimal | Fraction | int | None) -> Decimal | None:
+    """A quotient rounded half up, away from zero, to four decimals; None without both."""
     if dividend is None or not divisor:
         return None
-    units = abs(dividend) * 10**4 / divisor
-    rounded = Decimal(int(units + type(units)(1) / 2)).scaleb(-4)
-    return -rounded if dividend < 0 else rounded
+    exact = Fraction(dividend) / Fraction(divisor)
+    rounded = Decimal(int(abs(exact) * 10**4 + Fraction(1, 2))).scaleb(-4)
+    return -rounded if exact < 0 else rounded
 
 
 def _account_day(row: Fields) -> tuple[Any, ...]:
@@ -110,14 +111,18 @@ def _whole(value: object) -> int | None:
 
 
 def _day(value: object) -> date | None:
+    sent = text(value) or ""
     try:
-        return date.fromisoformat(text(value) or "")
-    except ValueError:
+        day = date(*map(int, sent.split("-")))
+    except (TypeError, ValueError, OverflowError):
         return None
+    return day if day.isoformat() == sent and day >= _EPOCH else None
 
 
 def _money(value: object) -> Decimal | None:
     try:
-        return Decimal(text(value) or "").quantize(Decimal("0.0001"), "ROUND_HALF_UP") + 0
+        exact = Decimal(text(value) or "")
+        rounded = exact.quantize(Decimal("0.0001"), "ROUND_HALF_UP") + 0
     except InvalidOperation:
         return None
+    return rounded if rounded.is_finite() and abs(rounded) < 10**14 else None

@@ -145,8 +145,8 @@ class Windows:
             **row,
             "cost": cost,
             "roas": ratio(value, cost),
-            "cost_per_conversion": ratio(cost and Fraction(cost), Fraction(credit, 10**15)) if cost else None,
-            "cost_per_visit": ratio(cost and Fraction(cost), row["visits"]) if cost else None,
+            "cost_per_conversion": ratio(cost or None, Fraction(credit, 10**15)),
+            "cost_per_visit": ratio(cost or None, row["visits"]),
         }
 
     @property

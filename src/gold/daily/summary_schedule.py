@@ -71,7 +71,7 @@ class SummarySchedule:
     def _sum_days(self, upto: datetime, watermark: datetime) -> None:
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
         rows, days = self._new_minutes() if known > self.done else (0, [])
-        days = {*days, *self._days_of_costs()}
+        days += self._days_of_costs()
         self._run.tune_for_batch(rows)
         self._finalise(upto, watermark)
         if days:

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from datetime import date, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from folds.persons.models import MODELS
 from gold.daily.update import run_query
+from kit.oracle_costs import ratio
 from lakehouse.rows.arrow_frames import to_frame
 from lakehouse.run.batch_settings import BatchSettings
 
@@ -43,6 +45,11 @@ TYPES: dict[str, dict[str, pa.DataType]] = {
         "is_counted": pa.bool_(),
         "credited_reporting_value": pa.decimal128(18, 4),
     },
+    "costs": {
+        "day": pa.date32(),
+        **dict.fromkeys(CAMPAIGN, pa.string()),
+        "reporting_cost": pa.decimal128(18, 4),
+    },
     "orders": {**TIME_COLUMNS, **ID_COLUMNS},
     "next_orders": {**TIME_COLUMNS, **ID_COLUMNS},
     "results": {**TIME_COLUMNS, "query": pa.string(), "rank": pa.int32(), "outcome": pa.string()},
@@ -61,6 +68,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "credit": st.sampled_from([0.0, 0.1, 1 / 3, 0.4, 0.5, 1.0]),
     "is_counted": st.sampled_from([True, True, False, None]),
     "credited_reporting_value": st.one_of(st.none(), st.decimals(-9, 9, places=4)),
+    "reporting_cost": st.one_of(st.none(), st.decimals(-9, 99, places=4), st.just(Decimal(10))),
 }
 
 
@@ -150,7 +158,8 @@ def naive_campaigns(world: dict[str, list[Row]]) -> list[Row]:
     def cell(of: tuple[Any, ...], model: str) -> Row:
         names = dict(zip(("day", *CAMPAIGN), of, strict=True))
         zero: Row = {"impressions": 0, "clicks": 0, "visits": 0, "conversions": 0.0}
-        nothing = {**names, "model": model, **zero, "credited_reporting_value": Decimal(0)}
+        money = {"credited_reporting_value": Decimal(0), "cost": Decimal(0), "credit": Fraction(0)}
+        nothing = {**names, "model": model, **zero, **money}
         return found.setdefault((*of, model), nothing)
 
     seen = [(row, "impressions") for row in world["events"] if row["role"] == "impression"]
@@ -162,8 +171,25 @@ def naive_campaigns(world: dict[str, list[Row]]) -> list[Row]:
     for row in world["attribution"]:
         of = cell(key(row), row["model"])
         of["conversions"] += 0 if row["is_counted"] is False else row["credit"]
+        of["credit"] += 0 if row["is_counted"] is False else Fraction(round(row["credit"] * 1e15), 10**15)
         of["credited_reporting_value"] += row["credited_reporting_value"] or 0
-    return list(found.values())
+    for row in world["costs"]:
+        for model in MODELS:
+            of, more = cell(key({**row, "promotion_id": None}), model), row["reporting_cost"]
+            of["cost"] = None if more is None or of["cost"] is None else of["cost"] + more
+    return [
+        {name: value for name, value in (row | ratios(row)).items() if name != "credit"}
+        for row in found.values()
+    ]
+
+
+def ratios(row: Row) -> Row:
+    cost = row["cost"] or None
+    return {
+        "roas": ratio(row["credited_reporting_value"], cost),
+        "cost_per_conversion": ratio(cost, row["credit"]),
+        "cost_per_visit": ratio(cost, row["visits"]),
+    }
 
 
 def naive_results(world: dict[str, list[Row]]) -> list[Row]:
@@ -252,6 +278,7 @@ def example() -> dict[str, list[Row]]:
                 "credit": (1 / 3, 0.1, 1.0)[pick % 3],
                 "is_counted": (True, False, None)[pick % 7 % 3],
                 "credited_reporting_value": (Decimal("1.2345"), None)[pick % 2],
+                "reporting_cost": (Decimal("7.0001"), Decimal("0.3"), None)[(place + 1) // 14],
                 "campaign_name": ("spring", None)[pick % 2],
                 "promotion_id": ("banner", None)[pick % 3 == 0],
             }

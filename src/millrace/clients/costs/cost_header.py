@@ -61,8 +61,8 @@ def find_header(lines: Sequence[str], rules: CostRules, file: str) -> CostHeader
     if nearest is None or not nearest.places:
         raise MillraceError(
             f"no header of a cost file is among the first {HEADER_LINES} lines of {file}",
-            f"Export days, campaigns and costs as CSV ({_listed(rules.platforms)}), or add the platform's columns "
-            "to conf/costs.yml",
+            f"Export days, campaigns and costs as CSV ({_listed(rules.platforms)}), or add the platform's "
+            "columns to conf/costs.yml",
         )
     lacking = _listed(_missing(nearest))
     raise MillraceError(
