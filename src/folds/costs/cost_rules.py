@@ -60,7 +60,7 @@ class Platform(_Entry):
     Attributes:
         columns: names of the columns.
         defaults: values of missing columns.
-        day_formats: how days are written besides 2026-03-01, as of Python's strptime.
+        day_formats: how days are written other than 2026-03-01, as of Python's strptime.
         decimal_point: the sign before decimals; the other one, blanks and apostrophes separate thousands.
         totals: a row that starts with one of these, in any case, is a sum or a footer.
     """

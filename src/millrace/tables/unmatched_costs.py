@@ -17,7 +17,8 @@ _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 _SPENT = f"""
     SELECT platform, {", ".join(_CAMPAIGN)}, count(DISTINCT day) AS days, min(day) AS first_day,
         max(day) AS last_day, sum(reporting_cost) AS reporting_cost
-    FROM {CAMPAIGN_COSTS.name} GROUP BY ALL ORDER BY reporting_cost DESC NULLS LAST, ALL
+    FROM {CAMPAIGN_COSTS.name} GROUP BY ALL
+    ORDER BY reporting_cost DESC NULLS LAST, platform, {", ".join(_CAMPAIGN)}
 """
 _VISITED = f"SELECT DISTINCT {', '.join(_CAMPAIGN)} FROM {CAMPAIGN_PERFORMANCE.name} WHERE visits > 0"
 _NO_RATE = f"""
