@@ -21,7 +21,7 @@ from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.rows.partitions import in_few_partitions
 
-_COSTS = "costs"
+_DAY = "day"
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 
 
@@ -31,8 +31,8 @@ class _Input:
 
     Args:
         table: the table's contract.
-        columns: columns that queries read; `event_time` and `day` are added. Rows of bots are dropped if
-            visitor_id is among them.
+        columns: columns that queries read; `day` is added, and `event_time` if rows have a time. Rows of bots
+            are dropped if visitor_id is among them.
         where: a column and its accepted values; None: all rows.
         after: rows up to this long after a day are read, too. Queries cannot use `day` of such an input.
     """
@@ -60,6 +60,7 @@ def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
         "searches": _Input(SEARCHES, ("visitor_id", "query", "outcome", "clicks", "clicked_products")),
         "attribution": _Input(ATTRIBUTION, (*whose, *_CAMPAIGN, *credit)),
         "results": _Input(SEARCH_RESULTS, ("visitor_id", "query", "rank", "outcome")),
+        "costs": _Input(CAMPAIGN_COSTS, (*_CAMPAIGN, "reporting_cost")),
         "orders": _Input(CONVERSIONS, (*who, "conversion_id"), ("goal", orders)),
         "next_orders": _Input(CONVERSIONS, who, ("goal", orders), CONVERTING),
     }
@@ -83,23 +84,18 @@ class DayInputs:
 
     def of_days(self, days: BusinessDays) -> Mapping[str, DataFrame]:
         """Rows of some days; all queries read one checkpoint."""
-        inputs = {name: self._of_days(each, days) for name, each in self._inputs.items()}
-        inputs[_COSTS] = self._costs().where(F.col("day").isin(*days.days))
-        rows = checkpoint(_union_of(inputs))
-        return {name: rows_of_kind(rows, name) for name in inputs}
+        rows = checkpoint(_union_of({name: self._of_days(each, days) for name, each in self._inputs.items()}))
+        return {name: rows_of_kind(rows, name) for name in self._inputs}
 
     def of_all(self) -> Mapping[str, DataFrame]:
         """All rows."""
-        inputs = {name: self._dated(each, self._read(each)) for name, each in self._inputs.items()}
-        return {**inputs, _COSTS: self._costs()}
-
-    def _costs(self) -> DataFrame:
-        """Costs have a day by the platform, and no time."""
-        return self._lake.read(CAMPAIGN_COSTS.name).select("day", *_CAMPAIGN, "reporting_cost")
+        return {name: self._dated(each, self._read(each)) for name, each in self._inputs.items()}
 
     def _of_days(self, wanted: _Input, days: BusinessDays) -> DataFrame:
-        near = days.near_until(wanted.after).contains(wanted.time)
-        dated = self._dated(wanted, self._read(wanted).where(near))
+        rows = self._read(wanted)
+        if wanted.time != _DAY:
+            rows = rows.where(days.near_until(wanted.after).contains(wanted.time))
+        dated = self._dated(wanted, rows)
         return dated if wanted.after else dated.where(F.col("day").isin(*days.days))
 
     def _read(self, wanted: _Input) -> DataFrame:
@@ -108,6 +104,8 @@ class DayInputs:
 
     def _dated(self, wanted: _Input, rows: DataFrame) -> DataFrame:
         people = self._dimensions.people(rows) if "visitor_id" in wanted.columns else rows
+        if wanted.time == _DAY:
+            return people.select(_DAY, *wanted.columns)
         return with_day(people.select(*wanted.columns, wanted.time), wanted.time, self._zone)
 
 

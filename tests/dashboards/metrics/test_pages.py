@@ -119,6 +119,15 @@ def test_campaigns_page_shows_totals_and_conversions_by_campaign(
     ]
     assert number(shown["Value credited (EUR)"]) == round(float(value), 2)
     assert number(shown["Click-through rate"]) == round(100 * clicks / seen, 1)
+    ((cost, of_paid),) = sql(
+        "WITH total AS (SELECT sum(cost) AS cost, sum(credited_reporting_value) AS value"
+        " FROM gold.campaign_performance WHERE model = 'time_decay'"
+        " GROUP BY campaign_source, campaign_medium, campaign_name)"
+        " SELECT sum(cost), sum(value) FILTER (cost > 0) FROM total"
+    )
+    assert cost > 0
+    assert number(shown["Cost (EUR)"]) == round(float(cost), 2)
+    assert number(shown["ROAS"]) == round(float(of_paid / cost), 2)
     credited = {
         tuple(key): conversions
         for *key, conversions in sql(
