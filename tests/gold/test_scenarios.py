@@ -12,7 +12,7 @@ from kit.folding import assert_changes_fold
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, empty_tables, run_jobs
 from kit.records import Bronze
-from kit.scenarios import cut, rate_records, rush_events, story_events
+from kit.scenarios import cost_records, cut, rate_records, rush_events, story_events
 from kit.spark import empty_home
 from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.run.job import JobContext
@@ -41,7 +41,7 @@ def test_out_of_order_stories_and_their_rebuild_match_oracle(
     settings = empty_home(spark, tmp_path, max_batch_rows=1)  # one bronze commit a micro-batch
     coarse = settings.model_copy(update={"max_batch_rows": 1_000_000})
     bronze = Bronze(spark, settings)
-    first, second, *rest = cut(story_events(40) + rate_records() + rush_events())
+    first, second, *rest = cut(story_events(40) + rate_records() + cost_records() + rush_events())
     bronze.commit(first + second)
     run_jobs(spark, settings, "refine")
     run_jobs(spark, coarse, "repair", "publish")
@@ -64,7 +64,7 @@ def test_many_stories_match_oracle(
 ) -> None:
     settings = empty_home(spark, tmp_path, max_batch_rows=500)
     bronze = Bronze(spark, settings)
-    for records in cut(story_events(400) + rate_records() + rush_events()):
+    for records in cut(story_events(400) + rate_records() + cost_records() + rush_events()):
         bronze.commit(records)
         if jobs_after_every_commit:
             run_jobs(spark, settings)

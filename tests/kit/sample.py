@@ -12,6 +12,7 @@ from random import Random
 from kit.records import Record
 from millrace.clients.record import Record as Sent
 from millrace.sample_shop.daily_rhythm import weight_at
+from millrace.sample_shop.sample_costs import corrected_costs, daily_costs
 from millrace.sample_shop.sample_rates import late_rates, monthly_rates
 from millrace.sample_shop.segment_messages import encode
 from millrace.sample_shop.traffic_stream import (
@@ -28,15 +29,20 @@ _LACKING = {7: "sentAt", 13: "receivedAt"}  # by number of the record modulo `_E
 
 
 def sample(events: int, seed: int = 7) -> list[Record]:
-    """Event records with exchange rates before and after them, in order of arrival.
+    """Event records with exchange rates and costs before and after them, in order of arrival.
 
     Duplicates are identical to the original, including the arrival time. Otherwise the tables would depend
     on which copy comes first. For the same reason, rates with the same start have the same value.
     """
     sent = list(_events(events, seed))
     last = sent[-1].timestamp
-    before = list(_rates(monthly_rates(seed, "EUR", DEFAULT_START, last), DEFAULT_START))
-    return [*before, *sent, *_rates(late_rates(seed, "EUR", DEFAULT_START), last), *before]
+    before = list(
+        _side_input("exchange_rates", monthly_rates(seed, "EUR", DEFAULT_START, last), DEFAULT_START)
+    )
+    before += _side_input("campaign_costs", daily_costs(seed, DEFAULT_START, last), DEFAULT_START)
+    after = list(_side_input("exchange_rates", late_rates(seed, "EUR", DEFAULT_START), last))
+    after += _side_input("campaign_costs", corrected_costs(seed, DEFAULT_START), last)
+    return [*before, *sent, *after, *before]
 
 
 def _events(events: int, seed: int) -> Iterator[Record]:
@@ -59,6 +65,6 @@ def _write(arrival: Arrival, number: int, rng: Random) -> bytes:
     return value
 
 
-def _rates(reported: Iterator[Sent], at: datetime) -> Iterator[Record]:
-    for rate in reported:
-        yield Record(rate.value, timestamp=at, topic="exchange_rates")
+def _side_input(topic: str, reported: Iterator[Sent], at: datetime) -> Iterator[Record]:
+    for each in reported:
+        yield Record(each.value, timestamp=at, topic=topic)

@@ -170,6 +170,22 @@ def rate_records() -> list[Sent]:
     ]
 
 
+def cost_records() -> list[Sent]:
+    """Costs in three currencies: sent again, a load with a row that never comes, copies, and one rejected."""
+    reported = []
+    for load, (rows, commit) in enumerate([(2, 0), (3, 2), (4, 1), (2, 3)], 1):
+        for row in range(1, rows + 1):
+            body = {
+                "platform": "ads", "account": "shop", "day": "2026-03-01", "load_id": f"load-{load}",
+                "campaign_source": "news", "campaign_medium": "email", "campaign_name": f"name-{row % 2}",
+                "cost": f"{load}.{row}", "currency": ("USD", "gbp", "EUR", "JPY")[row - 1],
+                "loaded_at": f"2026-03-0{load}T00:00:00Z", "load_row": row, "load_rows": rows,
+            }
+            if (load, row) != (4, 2):
+                reported.append(Sent(record(body, topic="campaign_costs"), (commit + row) % COMMITS))
+    return [*reported, reported[2], Sent(record({"cost": 1}, topic="campaign_costs"), 1)]
+
+
 def rush_events() -> list[Sent]:
     """Visitors just below and above the bot rate, spread over commits out of order."""
     minute, tick = timedelta(minutes=1), timedelta(microseconds=1)
