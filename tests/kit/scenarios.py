@@ -176,10 +176,18 @@ def cost_records() -> list[Sent]:
     for load, (rows, commit) in enumerate([(2, 0), (3, 2), (4, 1), (2, 3)], 1):
         for row in range(1, rows + 1):
             body = {
-                "platform": "ads", "account": "shop", "day": "2026-03-01", "load_id": f"load-{load}",
-                "campaign_source": "news", "campaign_medium": "email", "campaign_name": f"name-{row % 2}",
-                "cost": f"{load}.{row}", "currency": ("USD", "gbp", "EUR", "JPY")[row - 1],
-                "loaded_at": f"2026-03-0{load}T00:00:00Z", "load_row": row, "load_rows": rows,
+                "platform": "ads",
+                "account": "shop",
+                "day": "2026-03-01",
+                "load_id": f"load-{load}",
+                "campaign_source": "news",
+                "campaign_medium": "email",
+                "campaign_name": f"name-{row % 2}",
+                "cost": f"{load}.{row}",
+                "currency": ("USD", "gbp", "EUR", "JPY")[row - 1],
+                "loaded_at": f"2026-03-0{load}T00:00:00Z",
+                "load_row": row,
+                "load_rows": rows,
             }
             if (load, row) != (4, 2):
                 reported.append(Sent(record(body, topic="campaign_costs"), (commit + row) % COMMITS))
