@@ -70,7 +70,7 @@ REASONS = {
     "unknown_type": "Send as `type`: page, screen, track, identify, group or alias",
     "no_identity": "Send `anonymousId` or `userId`; a placeholder such as `null` is neither",
     "bad_rate": "Send `currency`, a `rate` above 0, and `valid_from`",
-    "bad_cost": "Send what docs/costs.md lists, or load the platform's file: millrace load FILE --format costs",
+    "bad_cost": "Send the fields of docs/costs.md, or use `millrace load FILE --format costs`",
     "parser_error": "Report it: the log of Spark's Python worker has the trace",
     "future": "Run `millrace replay`: such events are not refused any more",
 }

@@ -70,13 +70,14 @@ def row_count(settings: Settings, name: str) -> int:
 
 
 def rows_by_topic(settings: Settings) -> dict[str, dict[str, int]]:
-    """By topic: records in bronze; events, duplicates, rejected records and rates in silver."""
+    """By topic: records in bronze; events, duplicates, rejected, rates, costs in silver."""
     names = {
         "records": "bronze.kafka_records",
         "events": "silver.events",
         "duplicates": "silver.duplicate_events",
         "rejected": "silver.rejected_events",
         "rates": "silver.exchange_rates",
+        "costs": "silver.cost_records",
     }
     counts: dict[str, dict[str, int]] = {}
     for what, name in names.items():
