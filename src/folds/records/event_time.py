@@ -25,7 +25,7 @@ CORRECTED, TIMESTAMP, ORIGINAL, ARRIVAL = "corrected", "timestamp", "original", 
 MAX_AHEAD = 5 * 60 * SECOND
 """An event time further after arrival than this is the time of a clock that runs ahead."""
 
-_EARLIEST = -11_676_096_000 * SECOND  # year 1600: before 1582, engines differ by days
+EARLIEST = -11_676_096_000 * SECOND  # year 1600: before 1582, engines differ by days
 
 
 def parse_time(text: str | None) -> int | None:
@@ -70,7 +70,7 @@ def event_time(
         if sent < original:
             return arrival, ARRIVAL
         corrected = arrival - (sent - original)
-        if corrected >= _EARLIEST:
+        if corrected >= EARLIEST:
             return corrected, CORRECTED
     at, source = (original, ORIGINAL) if timestamp is None else (timestamp, TIMESTAMP)
     return (arrival, ARRIVAL) if at is None or at > arrival + MAX_AHEAD else (at, source)
