@@ -70,7 +70,8 @@ class _History:
         sessions, events = (
             self.dimensions.people(self.lake.read(table.name)) for table in (SESSIONS, EVENTS)
         )
-        return checkpoint(all_visits(sessions, events, self.visitor_rules))
+        consents, defaults = self.dimensions.consents, self.dimensions.defaults
+        return checkpoint(all_visits(sessions, events, consents, self.visitor_rules, defaults))
 
     @cached_property
     def bot_refunds(self) -> DataFrame:
@@ -86,7 +87,8 @@ class _History:
         goals = goals.withColumn("is_published", F.lit(False)).select(*Goal._fields)
         touches = with_person(rows_of_kind(self.visits, TOUCHES.short_name), identities, "touched_at")
         touches = with_own_views(touches, all_spans(identities, touches))
-        views = self.dimensions.people(self.lake.read(EVENTS.name)).where(is_page_view())
+        views = self.dimensions.people(self.lake.read(EVENTS.name).where(is_page_view()))
+        views = self.dimensions.credited(views)
         pages = views.select(*PAGE_COLUMNS).join(
             goals.select("visitor_id", "person_id").distinct(), "visitor_id"
         )

@@ -10,6 +10,7 @@ from folds.records.parse_rules import load_parse_rules
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.consents import CONSENTS
 from lakehouse.contracts.costs import CAMPAIGN_COSTS, COST_RECORDS
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import (
@@ -165,6 +166,7 @@ DEFINITIONS = {
     SEARCH_RESULTS.name: TableDefinition(_search_results, LOCK),
     IDENTITIES.name: TableDefinition(_dimension(IDENTITIES), LOCK),
     BOTS.name: TableDefinition(_dimension(BOTS), LOCK),
+    CONSENTS.name: TableDefinition(_dimension(CONSENTS), LOCK),
     EXCHANGE_RATES.name: TableDefinition(_rates, LOCK),
     COST_RECORDS.name: TableDefinition(_records_of(COST_RECORDS.name, COST), LOCK),
     CAMPAIGN_COSTS.name: TableDefinition(_campaign_costs, LOCK),

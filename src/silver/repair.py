@@ -1,4 +1,4 @@
-"""One micro-batch of the repair job: late events, identities and bots."""
+"""One micro-batch of the repair job: late events, identities, bots and consents."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -23,6 +23,7 @@ from lakehouse.run.microbatch import Batch, Outcome, stamped_within
 from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import EPOCH
 from silver.dedup.classify import stamped_after
+from silver.people.consents import RestatedConsents, restated_aggregates
 from silver.people.identities_and_bots import (
     COLUMNS,
     DIMENSIONS,
@@ -39,7 +40,7 @@ _READ = tuple(dict.fromkeys((*Event._fields, *COLUMNS, "is_late", "ingested_at")
 
 
 class Repair:
-    """Adds late events to the rows they belong to, and updates identities and bots.
+    """Adds late events to the rows they belong to, and updates identities, bots and consents.
 
     Args:
         run: the job's run.
@@ -91,8 +92,13 @@ class Repair:
         near = TimePruner.of_hours(hours, timedelta(microseconds=rules.bots.span))
         stamps = stamps_of(batch.upto, rules_version(conf))
         folded = dimension_changes(lake, events, near, rules, stamps)
-        found = checkpoint_changes(folded, DIMENSIONS, **shared_aggregates())
-        changes, extents = SharedVisitors(lake, rules, stamps, batch.upto).add_changes(*found)
+        changes, extents, found = checkpoint_changes(
+            folded, DIMENSIONS, **shared_aggregates(), **restated_aggregates()
+        )
+        shared = SharedVisitors(lake, rules, stamps, batch.upto)
+        restated = RestatedConsents(lake, rules.consent, stamps, batch.upto)
+        for more in (shared, restated):
+            changes, extents = more.add_changes(changes, extents, found)
         run_concurrently(
             [partial(write_kind, lake, each, changes, extents, batch.upto) for each in DIMENSIONS]
         )

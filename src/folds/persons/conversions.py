@@ -147,6 +147,9 @@ def to_row(anchored: Anchored, touches: Sequence[Touch], watermark: int) -> Conv
         goal.referrer,
         goal.visit,
         goal.rules_version,
+        goal.has_analytics_consent,
+        goal.has_attribution_consent,
+        anchored.anchor.may_be_credited,
     )
 
 

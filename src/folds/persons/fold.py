@@ -85,9 +85,11 @@ def credit_anchored(
     """Compute the gold rows of conversions with known anchors; see `fold_person`."""
     pairs = (each[:2] for each in anchored)
     journeys = build_journeys(pairs, touches, rules.look_back, rules.views_earn)
-    rows = PersonRows([], [], Trails(journeys, PageViews(pages)))
+    credited = [each for each in journeys if each.anchor.may_be_credited]
+    rows = PersonRows([], [], Trails(credited, PageViews(pages)))
     for each, journey in zip(anchored, journeys, strict=True):
         rows.conversions.append(to_row(each, journey.touches, watermark))
         reporting_value = each.amount.reporting_value
-        rows.attribution.extend(credit_touches(journey, reporting_value, rules.models, each.is_counted))
+        if each.anchor.may_be_credited:
+            rows.attribution.extend(credit_touches(journey, reporting_value, rules.models, each.is_counted))
     return rows

@@ -45,6 +45,11 @@ class PersonTouches:
         return self._touches[bisect_left(self._times, low) : bisect_right(self._times, high)]
 
 
+def _with_consent(anchor: Goal, touches: Sequence[Touch]) -> list[Touch]:
+    """The touches with consent to attribution; none if the anchor has none."""
+    return [each for each in touches if anchor.may_be_credited and each.has_attribution_consent is not False]
+
+
 def build_journeys(
     anchored: Iterable[tuple[Goal, Goal]],
     touches: Mapping[str, Iterable[Touch]],
@@ -65,7 +70,7 @@ def build_journeys(
         person, at = str(anchor.person_id), anchor.converted_at
         if person not in ordered:
             ordered[person] = PersonTouches(touches.get(person, ()))
-        steps = ordered[person].within(at - look_back, at)
+        steps = _with_consent(anchor, ordered[person].within(at - look_back, at))
         earning = [touch for touch in steps if touch.earns_credit is not False]
         if views_earn and (views := view_touches(earning, at - look_back)):
             earning = sorted([*earning, *views], key=_BY_TIME)

@@ -49,7 +49,14 @@ class Goal(NamedTuple):
     referrer: str | None
     visit: Visit | None
     rules_version: str | None
+    has_analytics_consent: bool | None = None
+    has_attribution_consent: bool | None = None
     is_published: bool = False
+
+    @property
+    def may_be_credited(self) -> bool:
+        """Whether it has consent to attribution; a row from before that column existed does."""
+        return self.has_attribution_consent is not False
 
 
 class PageView(NamedTuple):
@@ -69,6 +76,7 @@ class ConversionRow(NamedTuple):
         rate_valid_from: start of the exchange rate that the reporting value was computed with.
         traffic_channel: of its visit; without one, of its last touch; None without either.
         due_at: the watermark that makes it final; None once it is.
+        is_credited: whether it takes part in credit: with consent to attribution, its own or its order's.
     """
 
     conversion_id: str
@@ -95,6 +103,9 @@ class ConversionRow(NamedTuple):
     referrer: str | None
     visit: Visit | None
     rules_version: str | None
+    has_analytics_consent: bool | None
+    has_attribution_consent: bool | None
+    is_credited: bool
 
 
 class AttributionRow(NamedTuple):

@@ -45,6 +45,7 @@ class Context(msgspec.Struct, rename="camel", gc=False):
     campaign: Raw = NOTHING
     user_agent: Raw = NOTHING
     library: Raw = NOTHING
+    consent: Raw = NOTHING
 
 
 class Library(msgspec.Struct, gc=False):

@@ -67,6 +67,9 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     unread_value: str | None
     currency: str | None
     properties: str | None
+    consent_analytics: bool | None = None
+    consent_attribution: bool | None = None
+    consent_ads: bool | None = None
 
 
 class Rejection(msgspec.Struct, frozen=True, gc=False):

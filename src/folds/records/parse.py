@@ -146,6 +146,7 @@ def _fill_in(
         unread_value,
         taken.get("currency"),
         _whole(message.properties, members),
+        *rules.stated(context.consent),
     )
 
 

@@ -5,8 +5,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from msgspec import Raw
+
+from folds.consent_rules import NO_CONSENT_RULES, NOTHING_STATED, ConsentRules, Stated, load_consent_rules
 from folds.records.addresses import NO_CAMPAIGN, Address, CampaignFields
 from folds.records.channels import ChannelRules, load_channel_rules
+from folds.records.json_text import NOTHING
 from folds.records.money import NO_CURRENCIES, Currencies, load_currencies
 from folds.records.placeholders import load_placeholders
 from folds.records.roles import RoleRules, load_role_rules
@@ -31,6 +35,7 @@ class ParseRules:
         version: of all files.
         placeholders: values that are no ids, in lower case.
         currencies: what may stand before or after an amount.
+        consent: of purposes.
     """
 
     roles: RoleRules
@@ -38,10 +43,12 @@ class ParseRules:
     version: str
     placeholders: frozenset[str] = frozenset()
     currencies: Currencies = NO_CURRENCIES
+    consent: ConsentRules = NO_CONSENT_RULES
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle without the caches: each process fills its own."""
-        return ParseRules, (self.roles, self.channels, self.version, self.placeholders, self.currencies)
+        rules = (self.roles, self.channels, self.version, self.placeholders, self.currencies, self.consent)
+        return ParseRules, rules
 
     def channel(self, campaign: CampaignFields, page: Address, referrer: str | None) -> str:
         """The channel of a visit, cached by the inputs that determine it.
@@ -80,6 +87,18 @@ class ParseRules:
             return before.excluded is not None
         return not self.channels.traits_of(NO_CAMPAIGN, page, before).has_referrer
 
+    def stated(self, consent: Raw) -> Stated:
+        """What `context.consent` states of each purpose, cached: most events of a site state the same."""
+        if consent is NOTHING:
+            return NOTHING_STATED
+        sent = bytes(consent)
+        found = self._consents.get(sent)
+        if found is None:
+            found = self.consent.read(consent)
+            if len(sent) <= _MAX_CACHED:
+                _keep(self._consents, sent, found)
+        return found
+
     def _read_referrer(self, address: str) -> Referrer:
         found = self._referrers.get(address)
         if found is None:
@@ -87,6 +106,10 @@ class ParseRules:
             if len(address) <= _MAX_CACHED:
                 _keep(self._referrers, address, found)
         return found
+
+    @cached_property
+    def _consents(self) -> dict[bytes, Stated]:
+        return {}
 
     @cached_property
     def _channels(self) -> dict[_Key, str]:
@@ -105,6 +128,7 @@ def load_parse_rules(conf: Path) -> ParseRules:
         rules_version(conf),
         load_placeholders(conf),
         load_currencies(conf),
+        load_consent_rules(conf),
     )
 
 

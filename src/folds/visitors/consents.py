@@ -10,7 +10,6 @@ defaults has none, and statements from a time on change no span before it, excep
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from folds.consent_rules import ALL_GRANTED, ConsentRules, Purposes
@@ -103,6 +102,10 @@ class VisitorConsents:
         return [each for each in events if self.at(each.event_time, each.event_id).attribution]
 
 
+EVERYTHING = VisitorConsents()
+"""Of a visitor who has granted all purposes."""
+
+
 def find_consents(visitor: str, statements: Iterable[Statement], rules: ConsentRules) -> list[Consent]:
     """Compute the spans of a visitor from all statements."""
     return add_statements(visitor, statements, (), rules)
@@ -169,9 +172,7 @@ def _taken_back(runs: Sequence[tuple[_Moment, Purposes]]) -> list[tuple[_Moment,
     return found[::-1]
 
 
-def _joined(
-    visitor: str, runs: Iterable[tuple[_Moment, Purposes]], defaults: Purposes
-) -> list[Consent]:
+def _joined(visitor: str, runs: Iterable[tuple[_Moment, Purposes]], defaults: Purposes) -> list[Consent]:
     """The spans of runs, in order. A run like the one before it, or like the defaults at first, joins it."""
     starts: list[tuple[_Moment, Purposes]] = []
     for start, granted in runs:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from folds.visitors.clicks import Piece, SearchPiece
+from folds.visitors.consents import EVERYTHING, VisitorConsents
 from folds.visitors.events import Event
 from folds.visitors.exposures import (
     Impression,
@@ -26,7 +27,7 @@ from folds.visitors.sessions import (
     join_fragments,
     session_fragment,
 )
-from folds.visitors.touches import CountedClick, Touch, counted_clicks, find_touches
+from folds.visitors.touches import CountedClick, Touch, counted_clicks, find_touches, with_consents
 from folds.visitors.views import Impressions
 
 IMPRESSION_ROLES = ("impression", "click")
@@ -110,6 +111,7 @@ def find_credit_inputs(
     sessions: Sequence[Session],
     rules: VisitorRules,
     earlier: Sequence[Event] = (),
+    consents: VisitorConsents = EVERYTHING,
 ) -> CreditInputs:
     """Compute the inputs of credit and windows.
 
@@ -119,20 +121,30 @@ def find_credit_inputs(
         sessions: those of the events.
         rules: of impressions and promotions, and which goals are refunds.
         earlier: impressions and clicks of other whole sessions, which visits may be view-throughs of.
+        consents: the visitor's.
     """
     index = SessionIndex(sessions)
     clicks = counted_clicks(events, rules.impressions)
-    touches = find_touches(events, clicks, sessions, _seen(events, clicks, earlier, rules), rules)
+    seen = _seen(events, clicks, earlier, rules, consents)
+    touches = with_consents(find_touches(events, clicks, sessions, seen, rules), consents)
     clicked = {click.event.event_id for click in clicks}
-    goals = read_goals(events, index, rules.refunds)
-    return CreditInputs(touches, goals, visitor_minutes(visitor, events, index, clicked))
+    goals = read_goals(events, index, rules.refunds, consents)
+    counted = consents.with_analytics(events)
+    return CreditInputs(touches, goals, visitor_minutes(visitor, counted, index, clicked))
 
 
 def _seen(
-    events: Sequence[Event], clicks: Iterable[CountedClick], earlier: Sequence[Event], rules: VisitorRules
+    events: Sequence[Event],
+    clicks: Iterable[CountedClick],
+    earlier: Sequence[Event],
+    rules: VisitorRules,
+    consents: VisitorConsents,
 ) -> Impressions:
-    """Impressions and counted clicks. Earlier sessions are counted separately: no click pause spans a gap."""
+    """Impressions with consent to attribution, and counted clicks.
+
+    Earlier sessions are counted separately: no click pause spans a gap.
+    """
     impressions = [event for event in (*earlier, *events) if event.role == rules.impressions.exposure]
     clicked = [*clicks, *counted_clicks(earlier, rules.impressions)]
     times = (click.event.event_time for click in clicked)
-    return Impressions(impressions, times, rules.promotions.view_span)
+    return Impressions(consents.with_attribution(impressions), times, rules.promotions.view_span)

@@ -6,6 +6,7 @@ from decimal import Decimal
 from hashlib import sha256
 from typing import NamedTuple
 
+from folds.visitors.consents import EVERYTHING, VisitorConsents
 from folds.visitors.events import Event
 from folds.visitors.sessions import Session, SessionIndex
 
@@ -37,15 +38,23 @@ class Goal(NamedTuple):
     referrer: str | None
     visit: Visit | None
     rules_version: str | None
+    has_analytics_consent: bool | None = None
+    has_attribution_consent: bool | None = None
 
 
-def read_goals(events: Iterable[Event], sessions: SessionIndex, refunds: Set[str]) -> list[Goal]:
+def read_goals(
+    events: Iterable[Event],
+    sessions: SessionIndex,
+    refunds: Set[str],
+    consents: VisitorConsents = EVERYTHING,
+) -> list[Goal]:
     """Convert each goal event of one visitor to a goal.
 
     Args:
         events: of one visitor; events without a goal are ignored.
         sessions: the visitor's sessions.
         refunds: goals of which an order may have several.
+        consents: the visitor's.
     """
     return [
         Goal(
@@ -62,6 +71,7 @@ def read_goals(events: Iterable[Event], sessions: SessionIndex, refunds: Set[str
             event.referrer,
             _visit(sessions.of(event)),
             event.rules_version,
+            *consents.at(event.event_time, event.event_id)[:2],
         )
         for event in events
         if event.goal is not None

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from folds.visitors.clicks import Piece, assign_clicks
+from folds.visitors.consents import VisitorConsents
 from folds.visitors.events import Event
 from folds.visitors.exposures import impression_piece
 from folds.visitors.promotions import ON_SITE, is_on_site, own_channel
@@ -30,8 +31,8 @@ class Touch(NamedTuple):
     """Row of gold.touches: a counted click, the start of a session, or a campaign inside a session.
 
     A click on an on-site promotion that earns no credit is only a step of trails; one that a server sent is
-    only counted. `earns_credit` is None in rows that were written before that column existed; these earn
-    credit.
+    only counted. One without consent to attribution is neither. `earns_credit` and `has_attribution_consent`
+    are None in rows that were written before these columns existed; these earn credit.
     """
 
     touch_id: str
@@ -55,6 +56,7 @@ class Touch(NamedTuple):
     view: View | None
     earns_credit: bool | None
     rules_version: str | None
+    has_attribution_consent: bool | None = None
 
 
 class CountedClick(NamedTuple):
@@ -100,6 +102,17 @@ def find_touches(
     starts = (each for each in sessions if each.continues is None and each.first_event_id not in leading)
     visits = [_visit_touch(each, seen.view_of(each)) for each in starts]
     return found + visits + [_campaign_touch(each) for each in campaigns if each.event_id not in leading]
+
+
+def with_consents(touches: Iterable[Touch], consents: VisitorConsents) -> list[Touch]:
+    """Touches with the visitor's consent to attribution, and without impressions that lack it."""
+    found = []
+    for touch in touches:
+        seen, is_granted = touch.impression, consents.at(touch.touched_at, touch.event_id).attribution
+        if seen is not None and not consents.at(seen.at, seen.event_id).attribution:
+            seen = None
+        found.append(touch._replace(impression=seen, has_attribution_consent=is_granted))
+    return found
 
 
 def counted_clicks(events: Iterable[Event], rule: ExposureRule) -> list[CountedClick]:

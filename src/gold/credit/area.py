@@ -14,6 +14,7 @@ from folds.visitors.continued_spans import sessions_after
 from folds.visitors.sessions import Session
 from folds.visitors.spans import Span, is_within, spans_of_all, stretches_of
 from folds.visitors.view_spans import Landing, spans_before, visits_after
+from gold.credit.consents import restated_moments
 from gold.credit.dimensions import Dimensions
 from gold.credit.reversals import is_reversal
 from lakehouse.contracts.arrow import arrow_schema
@@ -63,8 +64,8 @@ class NewMoments(NamedTuple):
     """Times of new events.
 
     Args:
-        rows: visitor_id and event_time of late events, of other new events, and of goals of orders shared
-            with new bots. Checkpointed.
+        rows: visitor_id and event_time of late events, of other new events, of goals of orders shared with
+            new bots, and of events whose consent has changed. Checkpointed.
         hours: hours that contain them.
         has_reversals: whether refunds or cancellations of orders may be new.
     """
@@ -84,11 +85,13 @@ def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions, orders: O
     moments = events.select(
         "visitor_id", "event_time", is_new.alias("is_new"), is_reversal(orders).alias("is_reversal")
     )
+    others = []
     if dimensions.has_new_bots:
-        shared = _goals_shared_with_bots(lake, dimensions)
-        moments = moments.unionByName(
-            shared.withColumns({"is_new": F.lit(True), "is_reversal": F.lit(False)})
-        )
+        others.append(_goals_shared_with_bots(lake, dimensions))
+    if dimensions.has_new_consents:
+        others.append(restated_moments(lake, dimensions.new_consents))
+    for rows in others:
+        moments = moments.unionByName(rows.withColumns({"is_new": F.lit(True), "is_reversal": F.lit(False)}))
     at = F.when(F.col("is_new"), F.unix_micros("event_time"))
     rows, found = checkpoint_with(moments, hours=hours_between(at, at), reversals=F.count_if("is_reversal"))
     return NewMoments(

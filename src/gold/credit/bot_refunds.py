@@ -17,6 +17,7 @@ from lakehouse.rows.semi_join import semi_join
 from lakehouse.run.microbatch import Batch, stamped_within
 
 _COLUMNS = BOT_REFUNDS.column_names
+_FLAGS = ("has_analytics_consent", "has_attribution_consent", "is_published")
 
 
 def new_bot_refunds(
@@ -60,7 +61,7 @@ def of_nobody(rows: DataFrame) -> DataFrame:
     Their money is as in a published row: an amount is 0 or less, and without one there is no currency.
     """
     types = {column.name: column.type for column in CONVERSIONS.columns}
-    missing = {"person_id": "string", "visit": types["visit"], "is_published": "boolean"}
+    missing = {"person_id": "string", "visit": types["visit"]} | dict.fromkeys(_FLAGS, "boolean")
     nothing = {name: F.lit(None).cast(type_) for name, type_ in missing.items()}
     value = F.col("value")
     money = {
@@ -74,4 +75,5 @@ def of_nobody(rows: DataFrame) -> DataFrame:
 def _as_goals(lake: Lakehouse, events: DataFrame, dimensions: Dimensions, rules: VisitorRules) -> DataFrame:
     of_bots = events.join(dimensions.bots, "visitor_id", "left_semi")
     no_sessions = lake.read(SESSIONS.name).limit(0)
-    return of_nobody(rows_of_kind(all_visits(no_sessions, of_bots, rules), GOAL))
+    no_consents = dimensions.consents.limit(0)
+    return of_nobody(rows_of_kind(all_visits(no_sessions, of_bots, no_consents, rules), GOAL))

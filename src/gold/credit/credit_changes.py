@@ -47,7 +47,7 @@ def credit_changes(
         `CHANGES`: a struct of `change_type` for each table, of which one is not null; not computed yet.
     """
     touches = _touches(lake, affected, touch_changes, dimensions, rules.look_back)
-    pages = _page_views(lake, affected.goals, affected.pages_near)
+    pages = _page_views(lake, affected.goals, affected.pages_near, dimensions)
     now = credit(affected.goals, dimensions.rates, touches, pages, dimensions.watermark, rules)
     ids = (F.col(f"{table.short_name}.conversion_id") for table in TABLES)
     before = {CONVERSIONS.name: affected.before, **_published(lake, affected)}
@@ -96,7 +96,7 @@ def _touches(
     return with_own_views(current.join(theirs, is_theirs).select(*columns, "person_id"), F.broadcast(spans))
 
 
-def _page_views(lake: Lakehouse, goals: DataFrame, near: TimePruner) -> DataFrame:
+def _page_views(lake: Lakehouse, goals: DataFrame, near: TimePruner, dimensions: Dimensions) -> DataFrame:
     """Page views of the goals' visits, with person_id; some of other visits may be among them."""
     spans = (
         goals.where("visit IS NOT NULL")
@@ -110,7 +110,8 @@ def _page_views(lake: Lakehouse, goals: DataFrame, near: TimePruner) -> DataFram
     theirs = F.broadcast(spans)
     at = F.unix_micros("event_time")
     is_inside = (views["visitor_id"] == theirs["visitor_id"]) & at.between(theirs["low"], theirs["high"])
-    return views.join(theirs, is_inside).select("person_id", *(views[name] for name in PAGE_COLUMNS))
+    found = views.join(theirs, is_inside).select("person_id", *(views[name] for name in PAGE_COLUMNS))
+    return dimensions.credited(found, goals)
 
 
 def is_page_view() -> Column:

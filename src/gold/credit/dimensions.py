@@ -1,4 +1,4 @@
-"""Dimensions of a micro-batch: identities, bots and exchange rates, as frames."""
+"""Dimensions of a micro-batch: identities, bots, consents and exchange rates, as frames."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from folds.consent_rules import Purposes, load_consent_rules
+from gold.credit.consents import with_consent
 from gold.credit.persons import SPAN, with_person
+from lakehouse.contracts.consents import CONSENTS
 from lakehouse.contracts.silver import BOTS, EXCHANGE_RATES, IDENTITIES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.semi_join import semi_join
@@ -20,7 +23,7 @@ _FIRST, _LAST = to_micros(FIRST), to_micros(LAST)
 
 @dataclass(frozen=True)
 class Dimensions:
-    """Identities, bots and exchange rates.
+    """Identities, bots, consents and exchange rates.
 
     They may include later rows than the micro-batch. Later micro-batches report these rows as new again.
 
@@ -30,6 +33,8 @@ class Dimensions:
         of_side_input: a condition: the ingest stamp of a row is in the micro-batch's side input.
         has_new_bots: whether bots were found since the last micro-batch.
         has_renamed: whether events may have got another person since the last micro-batch.
+        has_new_consents: whether what events may be used for has changed since the last micro-batch.
+        defaults: purposes that are granted at events in no span of consent.
         new_rates: a condition: an exchange rate arrived in this micro-batch.
         has_new_rates: whether there are such rates.
     """
@@ -39,6 +44,8 @@ class Dimensions:
     of_side_input: Column
     has_new_bots: bool
     has_renamed: bool
+    has_new_consents: bool
+    defaults: Purposes
     new_rates: Column
     has_new_rates: bool
 
@@ -64,6 +71,16 @@ class Dimensions:
         return rows.select("visitor_id", "user_id", low, high)
 
     @property
+    def consents(self) -> DataFrame:
+        """silver.consents."""
+        return self.lake.read(CONSENTS.name)
+
+    @property
+    def new_consents(self) -> DataFrame:
+        """Rows of silver.consents that changed since the last micro-batch."""
+        return self.consents.where(self.of_side_input)
+
+    @property
     def rates(self) -> DataFrame:
         """Exchange rates; the new ones meet `new_rates`."""
         return self.lake.read(EXCHANGE_RATES.name)
@@ -71,6 +88,38 @@ class Dimensions:
     def people(self, rows: DataFrame) -> DataFrame:
         """Rows of visitors that are no bots."""
         return rows.join(self.bots, "visitor_id", "left_anti")
+
+    def counted(self, rows: DataFrame, time: str, event: str) -> DataFrame:
+        """Rows of events that count in figures of visitors: of people, with consent to analytics.
+
+        Args:
+            rows: visitor_id, and time and UID of events.
+            time: name of the time column.
+            event: name of the column of UIDs.
+        """
+        people = self.people(rows)
+        if self._grants_all(self.defaults.analytics):
+            return people
+        return with_consent(people, self.consents, "analytics", self.defaults.analytics, (time, event))
+
+    def credited(self, views: DataFrame, visitors: DataFrame | None = None) -> DataFrame:
+        """Events with consent to attribution.
+
+        Args:
+            views: rows of silver.events.
+            visitors: visitor_id of their visitors, if they are those of a micro-batch.
+        """
+        if self._grants_all(self.defaults.attribution):
+            return views
+        spans = self.consents
+        if visitors is not None:
+            spans = F.broadcast(semi_join(spans, visitors, "visitor_id"))
+        at = ("event_time", "event_id")
+        return with_consent(views, spans, "attribution", self.defaults.attribution, at)
+
+    def _grants_all(self, default: bool) -> bool:
+        """Whether a purpose is granted at all events: no visitor has ever stated anything else."""
+        return default and not self.lake.version(CONSENTS.name)
 
     def bots_among(self, visitors: DataFrame) -> DataFrame:
         """visitor_id of those visitors of a micro-batch that are bots."""
@@ -130,9 +179,9 @@ class DimensionLoader:
         of_side_input = stamped_within(batch.side_input_after, batch.side_input_upto)
         new_rates = stamped_within(batch.after, batch.upto)
         of_rates = self._lake.has_commit_after(EXCHANGE_RATES.name, batch.after)
-        of_bots, of_identities = (
+        of_bots, of_identities, of_consents = (
             batch.has_side_input and self._lake.has_commit_after(table.name, batch.side_input_after)
-            for table in (BOTS, IDENTITIES)
+            for table in (BOTS, IDENTITIES, CONSENTS)
         )
         conditions = {EXCHANGE_RATES.name: new_rates} if of_rates else {}
         has_new = self._tables_with(conditions | ({BOTS.name: of_side_input} if of_bots else {}))
@@ -142,6 +191,8 @@ class DimensionLoader:
             of_side_input=of_side_input,
             has_new_bots=BOTS.name in has_new,
             has_renamed=of_identities,
+            has_new_consents=of_consents,
+            defaults=load_consent_rules(self._lake.settings.conf).defaults,
             new_rates=new_rates,
             has_new_rates=EXCHANGE_RATES.name in has_new,
         )

@@ -114,8 +114,9 @@ def _spots(concerned: DataFrame, dimensions: Dimensions) -> DataFrame:
 
 
 def _converted(conversions: DataFrame) -> DataFrame:
-    """Conversions as cells of visitor, minute and channel."""
-    return conversions.select(
+    """Conversions with consent to analytics as cells of visitor, minute and channel."""
+    counted = conversions.where(F.coalesce("has_analytics_consent", F.lit(True)))
+    return counted.select(
         "visitor_id",
         F.date_trunc("minute", "converted_at").alias("minute"),
         F.coalesce("visit.channel", "traffic_channel").alias("channel"),

@@ -7,7 +7,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from folds.consent_rules import ALL_GRANTED, Purposes
 from folds.persons.records import Impression, View
+from folds.visitors.consents import Consent, VisitorConsents
 from folds.visitors.events import Event
 from folds.visitors.fold import IMPRESSION_ROLES, find_credit_inputs
 from folds.visitors.goals import Goal
@@ -18,6 +20,7 @@ from folds.visitors.spans import Span, is_within
 from gold.credit.area import Area
 from gold.credit.dimensions import Dimensions
 from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.consents import CONSENTS
 from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.contracts.traffic import VISITOR_MINUTES
@@ -29,6 +32,7 @@ from lakehouse.rows.semi_join import semi_join, within_spans
 
 GOAL, MINUTE = "goal", "minute"
 _NESTED: dict[str, Callable[..., Any]] = {"impression": Impression, "view": View}
+_SPAN = CONSENTS.deterministic_columns
 _FIRST, _LAST = -(2**62), 2**62
 _TOUCHED_AT = TOUCHES.column_names.index("touched_at")
 _OF_CONVERSION, _OF_MINUTE = arrow_schema(CONVERSIONS), arrow_schema(VISITOR_MINUTES)
@@ -64,23 +68,33 @@ def visit_changes(lake: Lakehouse, area: Area, dimensions: Dimensions, rules: Vi
         "session": with_key(area.sessions, "visitor_id", Session._fields),
         "event": with_key(within_spans(near, both, "visitor_id", "event_time"), "visitor_id", Event._fields),
         "touch": with_key(touches, "visitor_id", columns),
+        "consent": with_key(semi_join(dimensions.consents, area.spans, "visitor_id"), "visitor_id", _SPAN),
     }
-    return map_groups(kinds, _VisitFold(rules), RESULT)
+    return map_groups(kinds, _VisitFold(rules, dimensions.defaults), RESULT)
 
 
-def all_visits(sessions: DataFrame, events: DataFrame, rules: VisitorRules) -> DataFrame:
+def all_visits(
+    sessions: DataFrame,
+    events: DataFrame,
+    consents: DataFrame,
+    rules: VisitorRules,
+    defaults: Purposes = ALL_GRANTED,
+) -> DataFrame:
     """Touches, goals and minutes of the whole history; every touch is an insert.
 
     Args:
         sessions: rows of silver.sessions.
         events: rows of silver.events of the same visitors.
+        consents: rows of silver.consents.
         rules: the rules of sessions, exposures and goals.
+        defaults: purposes that are granted at events in no span of consent.
     """
     kinds = {
         "session": with_key(sessions, "visitor_id", Session._fields),
         "event": with_key(events, "visitor_id", Event._fields),
+        "consent": with_key(consents, "visitor_id", _SPAN),
     }
-    return map_groups(kinds, _VisitFold(rules, is_whole=True), RESULT)
+    return map_groups(kinds, _VisitFold(rules, defaults, is_whole=True), RESULT)
 
 
 class _VisitFold:
@@ -88,11 +102,13 @@ class _VisitFold:
 
     Args:
         rules: the rules of sessions and exposures.
+        defaults: purposes that are granted at events in no span of consent.
         is_whole: whether all events and sessions of the visitors are there, instead of those in spans.
     """
 
-    def __init__(self, rules: VisitorRules, is_whole: bool = False) -> None:
+    def __init__(self, rules: VisitorRules, defaults: Purposes, is_whole: bool = False) -> None:
         self._rules = rules
+        self._defaults = defaults
         self._is_whole = is_whole
 
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
@@ -100,13 +116,17 @@ class _VisitFold:
         sessions = groups.rows("session", Session)
         events = groups.rows("event", Event)
         before = groups.rows("touch", tuple, **_NESTED)
+        consents = groups.rows("consent", Consent)
         diff = RowDiff(TOUCHES)
         found: dict[str, list[tuple[Any, ...]]] = {field.name: [] for field in RESULT}
         for visitor in groups.keys:
             theirs = [(_FIRST, _LAST)] if self._is_whole else sorted(spans.get(visitor, ()))
             inside, behind = _split(events.get(visitor, ()), theirs)
             earlier = [event for event in behind if event.role in IMPRESSION_ROLES]
-            now = find_credit_inputs(visitor, inside, sessions.get(visitor, ()), self._rules, earlier)
+            granted = VisitorConsents(consents.get(visitor, ()), self._defaults)
+            now = find_credit_inputs(
+                visitor, inside, sessions.get(visitor, ()), self._rules, earlier, granted
+            )
             was = _touches_within(before.get(visitor, ()), theirs)
             found[TOUCHES.short_name] += as_tuples(diff.compare(was, now.touches))
             found[GOAL] += now.goals

@@ -31,16 +31,18 @@ class _Input:
 
     Args:
         table: the table's contract.
-        columns: columns that queries read; `day` is added, and `event_time` if rows have a time. Rows of bots
-            are dropped if visitor_id is among them.
+        columns: columns that queries read; `day` is added, and `event_time` if rows have a time. Rows of bots,
+            and those without consent to analytics, are dropped if visitor_id is among them.
         where: a column and its accepted values; None: all rows.
         after: rows up to this long after a day are read, too. Queries cannot use `day` of such an input.
+        event: column of the UID of the event that a row counts by.
     """
 
     table: Table
     columns: tuple[str, ...]
     where: tuple[str, tuple[str, ...]] | None = None
     after: timedelta = timedelta(0)
+    event: str = "event_id"
 
     @property
     def time(self) -> str:
@@ -56,10 +58,12 @@ def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
     return {
         "events": _Input(EVENTS, (*who, "role", *_CAMPAIGN, "promotion_id"), ("role", roles)),
         "clicks": _Input(TOUCHES, (*who, *_CAMPAIGN, "promotion_id"), ("kind", ("click",))),
-        "sessions": _Input(SESSIONS, ("visitor_id", "channel", *_CAMPAIGN)),
+        "sessions": _Input(SESSIONS, ("visitor_id", "channel", *_CAMPAIGN), event="first_event_id"),
         "searches": _Input(SEARCHES, ("visitor_id", "query", "outcome", "clicks", "clicked_products")),
         "attribution": _Input(ATTRIBUTION, (*whose, *_CAMPAIGN, *credit)),
-        "results": _Input(SEARCH_RESULTS, ("visitor_id", "query", "rank", "outcome")),
+        "results": _Input(
+            SEARCH_RESULTS, ("visitor_id", "query", "rank", "outcome"), event="search_event_id"
+        ),
         "costs": _Input(CAMPAIGN_COSTS, (*_CAMPAIGN, "reporting_cost")),
         "orders": _Input(CONVERSIONS, (*who, "conversion_id"), ("goal", orders)),
         "next_orders": _Input(CONVERSIONS, who, ("goal", orders), CONVERTING),
@@ -103,10 +107,11 @@ class DayInputs:
         return rows if wanted.where is None else rows.where(F.col(wanted.where[0]).isin(*wanted.where[1]))
 
     def _dated(self, wanted: _Input, rows: DataFrame) -> DataFrame:
-        people = self._dimensions.people(rows) if "visitor_id" in wanted.columns else rows
+        if "visitor_id" in wanted.columns:
+            rows = self._dimensions.counted(rows, wanted.time, wanted.event)
         if wanted.time == _DAY:
-            return people.select(_DAY, *wanted.columns)
-        return with_day(people.select(*wanted.columns, wanted.time), wanted.time, self._zone)
+            return rows.select(_DAY, *wanted.columns)
+        return with_day(rows.select(*wanted.columns, wanted.time), wanted.time, self._zone)
 
 
 def _union_of(frames: Mapping[str, DataFrame]) -> DataFrame:

@@ -50,9 +50,10 @@ def attribute_paths(run: JobContext) -> None:
 def _paths(run: JobContext, watermark: datetime, numbers: RuleNumbers) -> DataFrame:
     """The paths of each period."""
     counted = F.coalesce("is_counted", F.lit(True))  # null in rows that are older than the column
+    credited = F.coalesce("has_attribution_consent", F.lit(True))
     return find_paths(
-        run.lake.read(TOUCHES.name),
-        run.lake.read(CONVERSIONS.name).where(counted),
+        run.lake.read(TOUCHES.name).where(credited),
+        run.lake.read(CONVERSIONS.name).where(counted & credited),
         run.lake.read(IDENTITIES.name),
         run.settings.business_time_zone,
         watermark,

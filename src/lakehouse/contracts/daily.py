@@ -14,6 +14,7 @@ CAMPAIGN_PERFORMANCE = Table(
         "silver.events",
         "silver.sessions",
         "silver.bots",
+        "silver.consents",
         "silver.campaign_costs",
         "gold.touches",
         "gold.attribution",
@@ -45,6 +46,7 @@ SEARCH_PERFORMANCE = Table(
     inputs=(
         "silver.searches",
         "silver.bots",
+        "silver.consents",
     ),
     writer="publish",
     cadence="summary",
@@ -71,6 +73,7 @@ RESULT_PERFORMANCE = Table(
     inputs=(
         "silver.search_results",
         "silver.bots",
+        "silver.consents",
     ),
     writer="publish",
     cadence="summary",
@@ -92,6 +95,7 @@ PROMOTION_PERFORMANCE = Table(
     inputs=(
         "silver.events",
         "silver.bots",
+        "silver.consents",
         "gold.touches",
         "gold.conversions",
     ),
@@ -116,6 +120,7 @@ FUNNEL = Table(
     inputs=(
         "silver.events",
         "silver.bots",
+        "silver.consents",
         "gold.touches",
         "gold.conversions",
     ),
@@ -137,6 +142,7 @@ SKETCHES = Table(
     inputs=(
         "silver.sessions",
         "silver.bots",
+        "silver.consents",
         "gold.conversions",
         "gold.attribution",
     ),

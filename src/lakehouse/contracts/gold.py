@@ -11,6 +11,9 @@ _CLICK_ID_KIND = Column(
     "click_id_kind", "string", "gclid, msclkid, fbclid or another; null without a click id"
 )
 _RULES_VERSION = Column("rules_version", "string", "version of the rules that it follows", provenance=True)
+_ATTRIBUTION_CONSENT = Column(
+    "has_attribution_consent", "boolean", "false: it earns and makes no credit, and is in no trail"
+)
 _EVENT = "event_id: string, at: timestamp, url: string, referrer: string"
 _VIEW = (
     f"{_EVENT}, channel: string, campaign_source: string, campaign_medium: string, campaign_name: string, "
@@ -23,6 +26,7 @@ _CREDIT_INPUTS = (
     "silver.sessions",
     "silver.identities",
     "silver.bots",
+    "silver.consents",
     "silver.exchange_rates",
     "gold.touches",
     "gold.bot_refunds",
@@ -36,6 +40,7 @@ TOUCHES = Table(
         "silver.events",
         "silver.sessions",
         "silver.bots",
+        "silver.consents",
     ),
     writer="publish",
     key=("touch_id",),
@@ -60,6 +65,7 @@ TOUCHES = Table(
         Column("view", f"struct<{_VIEW}>", "the impression that a visit is a view-through of"),
         Column("earns_credit", "boolean", "false: no touch, but a click that is a step of trails"),
         _RULES_VERSION,
+        _ATTRIBUTION_CONSENT,
     ),
     event_time="touched_at",
     is_mutable=True,
@@ -122,6 +128,13 @@ CONVERSIONS = Table(
             "the session it came in, by its first event",
         ),
         _RULES_VERSION,
+        Column("has_analytics_consent", "boolean", "false: it counts in no figures of visitors"),
+        _ATTRIBUTION_CONSENT,
+        Column(
+            "is_credited",
+            "boolean",
+            "it takes part in credit: with consent to attribution, a refund or cancellation by its order's",
+        ),
     ),
     event_time="converted_at",
     is_mutable=True,

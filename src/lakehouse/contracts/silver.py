@@ -1,5 +1,6 @@
 """Silver: events, duplicates, rejections, sessions, identities, bots, exchange rates and costs."""
 
+from lakehouse.contracts.consents import CONSENTS, PURPOSES
 from lakehouse.contracts.costs import CAMPAIGN_COSTS, COST_RECORDS
 from lakehouse.contracts.exposures import IMPRESSIONS, SEARCH_RESULTS, SEARCHES
 from lakehouse.contracts.table import TWO_WRITERS, Column, Table
@@ -61,6 +62,10 @@ EVENTS = Table(
         Column("unread_value", "string", "the first amount that was sent and could not be read, as sent"),
         Column("currency", "string", "ISO 4217 code, as sent"),
         Column("properties", "string", "properties, whole, as JSON text"),
+        *(
+            Column(f"consent_{purpose}", "boolean", f"what the event states of {purpose}; null: nothing")
+            for purpose in PURPOSES
+        ),
         _RULES_VERSION,
         *_COORDINATES,
         _INGESTED_AT,
@@ -232,6 +237,7 @@ TABLES = (
     SEARCH_RESULTS,
     IDENTITIES,
     BOTS,
+    CONSENTS,
     EXCHANGE_RATES,
     COST_RECORDS,
     CAMPAIGN_COSTS,

@@ -20,6 +20,7 @@ VISITOR_MINUTES = Table(
         "silver.events",
         "silver.sessions",
         "silver.bots",
+        "silver.consents",
         "gold.touches",
         "gold.conversions",
     ),

@@ -1,4 +1,4 @@
-"""The fold over visitors for silver.identities and silver.bots."""
+"""The fold over visitors for silver.identities, silver.bots and silver.consents."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from folds.consent_rules import ConsentRules, load_consent_rules
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.bots import Bot, BotRules, Sender, find_bot, load_bot_rules
+from folds.visitors.consents import Consent, Statement, find_consents, first_unknown
 from folds.visitors.identities import Identity, IdentityEvent, add_logins, find_identities
 from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.consents import CONSENTS, PURPOSES
 from lakehouse.contracts.silver import BOTS, EVENTS, IDENTITIES
 from lakehouse.contracts.table import Table
 from lakehouse.delta.delta_tables import Lakehouse
@@ -24,34 +27,40 @@ from lakehouse.rows.semi_join import semi_join
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.timestamps import span_micros, to_micros
 
-COLUMNS = ("user_id", "user_agent", "library", "event_time", "event_id")
-"""Columns of silver.events that both tables are computed from, with visitor_id as the key."""
+STATED = tuple(f"consent_{purpose}" for purpose in PURPOSES)
+COLUMNS = ("user_id", "user_agent", "library", "event_time", "event_id", *STATED)
+"""Columns of silver.events that the tables are computed from, with visitor_id as the key."""
 
-DIMENSIONS = (IDENTITIES, BOTS)
-SHARED = "shared"
+DIMENSIONS = (IDENTITIES, BOTS, CONSENTS)
+SHARED, RESTATED = "shared", "restated"
+_FIRST_EVENT = pa.struct([("visitor_id", pa.string()), ("at", pa.int64())])
 CHANGES = pa.schema(
     [
         *(pa.field(table.short_name, change_type(table)) for table in DIMENSIONS),
-        pa.field(SHARED, pa.struct([("visitor_id", pa.string()), ("at", pa.int64())])),
+        pa.field(SHARED, _FIRST_EVENT),
+        pa.field(RESTATED, _FIRST_EVENT),
     ]
 )
 
 
 class PeopleRules(NamedTuple):
-    """Rules of identities and bots.
+    """Rules of identities, bots and consents.
 
     Args:
         bots: the bot rules.
         gap: the session gap, which splits a visitor's events into stretches; in microseconds.
+        consent: the purposes of consent.
     """
 
     bots: BotRules
     gap: int
+    consent: ConsentRules
 
     @classmethod
     def load(cls, conf: Path) -> "PeopleRules":
         """Read conf/."""
-        return cls(load_bot_rules(conf), span_micros(load_rule_numbers(conf).session_gap))
+        gap = span_micros(load_rule_numbers(conf).session_gap)
+        return cls(load_bot_rules(conf), gap, load_consent_rules(conf))
 
 
 def dimension_changes(
@@ -69,9 +78,10 @@ def dimension_changes(
         stamps: values of the provenance columns of changed rows.
 
     Returns:
-        `CHANGES`: a struct per table, and `shared`, of which one is not null; not computed yet. `shared` is a
-        visitor with several users, and the time of its first new event in microseconds: its identities follow
-        from earlier events too, see `silver.people.shared_visitors`.
+        `CHANGES`: a struct per table, `shared` and `restated`, of which one is not null; not computed yet.
+        `shared` is a visitor with several users, and the time of its first new event in microseconds: its
+        identities follow from earlier events too, see `silver.people.shared_visitors`. `restated` is a
+        visitor whose consents change, and the time from which they do: see `silver.people.consents`.
     """
     times = lake.read(EVENTS.name).where(near.contains("event_time")).select("visitor_id", "event_time")
     kinds = {
@@ -85,11 +95,11 @@ def dimension_changes(
 
 
 def all_rows(events: DataFrame, table: Table, rules: PeopleRules) -> DataFrame:
-    """Compute the deterministic columns of silver.identities or silver.bots from all events.
+    """Compute the deterministic columns of one of the tables from all events.
 
     Args:
         events: visitor_id and `COLUMNS` of silver.events.
-        table: which of the two.
+        table: one of `DIMENSIONS`.
         rules: the current rules.
     """
     schema = pa.schema([arrow_schema(table).field(name) for name in table.deterministic_columns])
@@ -124,8 +134,17 @@ class _DimensionFold:
         yield from changed_rows(IDENTITIES, before, after, self.stamps, CHANGES)
         of_bots = [row for rows in groups.rows(BOTS.short_name, Bot).values() for row in rows]
         yield from changed_rows(BOTS, of_bots, _find_bots(groups, self.rules), self.stamps, CHANGES)
-        if shared:
-            yield batch_of_kind(CHANGES, SHARED, shared)
+        for kind, visitors in ((SHARED, shared), (RESTATED, self._restated(groups))):
+            if visitors:
+                yield batch_of_kind(CHANGES, kind, visitors)
+
+    def _restated(self, groups: GroupedRows) -> list[tuple[str, int]]:
+        known = groups.rows(CONSENTS.short_name, Consent)
+        first = {
+            visitor: first_unknown(said, known.get(visitor, ()), self.rules.consent)
+            for visitor, said in _statements(groups).items()
+        }
+        return [(visitor, at) for visitor, at in first.items() if at is not None]
 
 
 def changed_rows(
@@ -163,6 +182,9 @@ class _AllRows:
         rows: list[Any]
         if self.table.name == BOTS.name:  # a worker has its own copy of the contract
             rows = _find_bots(groups, self.rules)
+        elif self.table.name == CONSENTS.name:
+            said = _statements(groups).items()
+            rows = [row for each in said for row in find_consents(*each, self.rules.consent)]
         else:
             found = (find_identities(*each, self.rules.gap) for each in _identity_events(groups).items())
             rows = [row for theirs in found for row in theirs]
@@ -171,16 +193,25 @@ class _AllRows:
 
 def _identity_events(groups: GroupedRows) -> dict[str, list[IdentityEvent]]:
     return {
-        visitor: [IdentityEvent(at, event_id, user) for user, _, _, at, event_id in events]
+        visitor: [IdentityEvent(at, event_id, user) for user, _, _, at, event_id, *_ in events]
         for visitor, events in groups.rows("event", tuple).items()
     }
+
+
+def _statements(groups: GroupedRows) -> dict[str, list[Statement]]:
+    """What events state; events that state nothing are left out."""
+    every = {
+        visitor: [Statement(*row[3:]) for row in events]
+        for visitor, events in groups.rows("event", tuple).items()
+    }
+    return {visitor: [each for each in said if each.states_anything] for visitor, said in every.items()}
 
 
 def _find_bots(groups: GroupedRows, rules: PeopleRules) -> list[Bot]:
     known = {visitor: rows[0] for visitor, rows in groups.rows(BOTS.short_name, Bot).items()}
     near, found = groups.rows("time", _time), []
     for visitor, events in groups.rows("event", tuple).items():
-        senders = [Sender(agent, library, at) for _, agent, library, at, _ in events]
+        senders = [Sender(agent, library, at) for _, agent, library, at, *_ in events]
         times = near.get(visitor) or [sender.at for sender in senders]
         if bot := find_bot(visitor, senders, times, known.get(visitor), rules.bots):
             found.append(bot)
