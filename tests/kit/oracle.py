@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from kit import oracle_joins, oracle_results
+from kit.oracle_consents import BY_DEFAULT, ConsentChoices, consents_of, stated
 from kit.oracle_costs import COSTS_TOPIC, cost_of, costs_of, spent_by_campaign
 from kit.oracle_gold import Gold
 from kit.oracle_identities import RATES_TOPIC, bots_of, identities_of, rate_of, rates_of
@@ -50,11 +51,12 @@ class Oracle:
     watermark: int | None = None
     steps: list[Step] = field(default_factory=list)
     choices: Choices = DEFAULTS
+    consent: ConsentChoices = BY_DEFAULT
 
     @classmethod
-    def over(cls, stored: Iterable[Stored]) -> "Oracle":
+    def over(cls, stored: Iterable[Stored], consent: ConsentChoices = BY_DEFAULT) -> "Oracle":
         """The oracle after these records."""
-        oracle = cls()
+        oracle = cls(consent=consent)
         first: dict[str, Fields] = {}
         for each in sorted(stored, key=_place):
             oracle._take(each, first)
@@ -159,6 +161,11 @@ class Oracle:
         return identities_of(self.events)
 
     @property
+    def consents(self) -> list[Fields]:
+        """silver.consents."""
+        return consents_of(self.events, self.consent)
+
+    @property
     def bots(self) -> list[Fields]:
         """silver.bots."""
         return bots_of(self.events)
@@ -181,7 +188,7 @@ class Oracle:
             [row for row in rows if row["visitor_id"] not in bots] for rows in (self.events, self.sessions)
         )
         of_bots = [event for event in self.events if event["visitor_id"] in bots]
-        return Gold(events, sessions, self.watermark or 0, self.rates, of_bots, self.choices)
+        return Gold(events, sessions, self.watermark or 0, self.rates, of_bots, self.choices, self.consent)
 
     @cached_property
     def windows(self) -> Windows:
@@ -226,7 +233,9 @@ def read_record(stored: Stored) -> Read:
     if beat is not None:
         return Read(heartbeat=beat)
     body = parse_object(stored.record.value or b"")
-    fields = read_fields(body or {})
+    context = (body or {}).get("context")
+    consent = context.get("consent") if isinstance(context, dict) else None
+    fields = {**read_fields(body or {}), **stated(consent)}
     return Read(reason=_reason(stored, body, fields), fields={**fields, **read_times(body or {}, stored)})
 
 

@@ -84,7 +84,7 @@ def consents_of(events: Iterable[Fields], choices: ConsentChoices) -> list[Field
 def _is_granted(
     purpose: str, moment: tuple[int, str], events: Sequence[Fields], choices: ConsentChoices
 ) -> bool:
-    statements = {when(event): event[f"consent_{purpose}"] for event in events}
+    statements = {when(event): event.get(f"consent_{purpose}") for event in events}
     statements = {at: value for at, value in statements.items() if value is not None}
     if choices.withdraws_all and any(not value for at, value in statements.items() if at > moment):
         return False

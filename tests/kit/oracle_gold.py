@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from kit.oracle_consents import BY_DEFAULT, ConsentChoices, purposes_of
 from kit.oracle_credit import MODELS, allocate, credit
 from kit.oracle_identities import persons_of, worth
 from kit.oracle_promotions import DEFAULTS, Choices, is_on_site
@@ -30,11 +31,21 @@ class Gold:
     of_bots: list[Fields] = field(default_factory=list)
     """Events of bots in silver."""
     choices: Choices = DEFAULTS
+    consent: ConsentChoices = BY_DEFAULT
 
     @cached_property
     def persons(self) -> dict[str, str]:
         """The person of each event, by UID; events of bots have none."""
         return persons_of(self.events)
+
+    @cached_property
+    def purposes(self) -> dict[str, dict[str, bool]]:
+        """What is granted at each event, by UID; not of bots."""
+        return purposes_of(self.events, self.consent)
+
+    def grants(self, purpose: str, uid: str) -> bool:
+        """Whether a purpose is granted at an event."""
+        return uid not in self.purposes or self.purposes[uid][purpose]
 
     @cached_property
     def counted_clicks(self) -> list[Fields]:
@@ -92,6 +103,11 @@ class Gold:
                     "view": None,
                 }
                 touches.append({**event, **own})
+        for touch in touches:
+            seen = touch["impression"]
+            touch["has_attribution_consent"] = self.grants("attribution", touch["event_id"])
+            if seen and not self.grants("attribution", seen["event_id"]):
+                touch["impression"] = None
         return sorted(touches, key=lambda touch: (touch["touched_at"], touch["touch_id"]))
 
     @cached_property
@@ -114,7 +130,11 @@ class Gold:
     def _view_of(self, session: Fields) -> Fields | None:
         visitor = session["visitor_id"]
         clicked = self._clicks_of[visitor]
-        seen = [event for event in self._events_of[visitor] if event["role"] == "impression"]
+        seen = [
+            event
+            for event in self._events_of[visitor]
+            if event["role"] == "impression" and self.grants("attribution", event["event_id"])
+        ]
         channels = {event["event_id"]: _own_channel(event) for event in seen}
         return view_of(session, seen, clicked, channels)
 
@@ -146,10 +166,18 @@ class Gold:
     def conversions(self) -> list[Fields]:
         """gold.conversions."""
         return [
-            {**each, "touches": len(journey), "traffic_channel": _counted_under(each, journey)}
+            {
+                **each,
+                "touches": len(journey),
+                "traffic_channel": _counted_under(each, journey),
+                "is_credited": self._is_credited(each),
+            }
             for each in self._conversions.values()
             for journey in [self._journey(each)]
         ]
+
+    def _is_credited(self, conversion: Fields) -> bool:
+        return self._anchor(conversion)["has_attribution_consent"] is not False
 
     @cached_property
     def _conversions(self) -> dict[str, Fields]:
@@ -187,6 +215,10 @@ class Gold:
             "url": event["url"],
             "referrer": event["referrer"],
             "visit": self._visit(event),
+            **{
+                f"has_{name}_consent": self.purposes.get(event["event_id"], {}).get(name)
+                for name in ("analytics", "attribution")
+            },
         }
 
     def _visit(self, event: Fields) -> Fields | None:
@@ -226,6 +258,9 @@ class Gold:
             {**touch, "age": at - touch["touched_at"]}
             for touch in self.touches_of.get(anchor["person_id"], [])
         ]
+        if not self._is_credited(conversion):
+            return []
+        touches = [touch for touch in touches if touch["has_attribution_consent"]]
         return [touch for touch in touches if 0 <= touch["age"] <= 30 * DAY]
 
     @cached_property
@@ -242,7 +277,11 @@ class Gold:
     def attribution(self) -> list[Fields]:
         """gold.attribution."""
         return [
-            row for each in self._conversions.values() for model in MODELS for row in self._share(each, model)
+            row
+            for each in self._conversions.values()
+            if self._is_credited(each)
+            for model in MODELS
+            for row in self._share(each, model)
         ]
 
     def _share(self, conversion: Fields, model: str) -> list[Fields]:
@@ -272,7 +311,7 @@ class Gold:
     @cached_property
     def trails(self) -> list[Fields]:
         """gold.trails."""
-        conversions = self._conversions.values()
+        conversions = [each for each in self._conversions.values() if self._is_credited(each)]
         return [
             step
             for each in conversions
@@ -282,10 +321,14 @@ class Gold:
         ]
 
     def _visited(self, conversion: Fields) -> list[Fields]:
-        """The events of a conversion's session, in order of time; none without a session."""
+        """The events of a conversion's session that may be used for it, in order; none without a session."""
         if conversion["visit"] is None:
             return []
-        mine = self._events_of[conversion["visitor_id"]]
+        mine = [
+            event
+            for event in self._events_of[conversion["visitor_id"]]
+            if self.grants("attribution", event["event_id"])
+        ]
         of = [(event, self.session_of(event)) for event in mine if event["type"] in SESSION]
         mine_too = conversion["visit"]["session_id"]
         return sorted((event for event, its in of if its and its["session_id"] == mine_too), key=when)

@@ -16,9 +16,14 @@ _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 def exact_sketches(gold: Gold) -> list[Fields]:
     """Rows of gold.sketches with visitor counts, and minimum and maximum values, in place of sketches."""
     sessions: dict[tuple[Any, ...], list[Fields]] = defaultdict(list)
-    for session in gold.sessions:
+    counted = [each for each in gold.sessions if gold.grants("analytics", each["first_event_id"])]
+    for session in counted:
         sessions[_group(day_of(session["started_at"]), session)].append(session)
-    orders = {each["conversion_id"] for each in gold.conversions if each["goal"] == "Order Completed"}
+    orders = {
+        each["conversion_id"]
+        for each in gold.conversions
+        if each["goal"] == "Order Completed" and gold.grants("analytics", each["event_id"])
+    }
     values: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for row in gold.attribution:
         is_order = row["conversion_id"] in orders and row["is_counted"] and row["model"] == "last_non_direct"

@@ -55,7 +55,7 @@ def _walk(anchor: Fields, clicks: list[Fields], visited: list[Fields]) -> tuple[
         if event["role"] == "page_view":
             if (event["event_time"], event["event_id"]) < (anchor["converted_at"], anchor["event_id"]):
                 passed = within
-                if event is not visited[0]:
+                if event["event_id"] != anchor["visit"]["event_id"]:
                     within.append({"kind": "page_view", "matched_on": "session", **step_event(event)})
         elif event["event_id"] in on_site:
             passed += _of_click(on_site[event["event_id"]], "session")

@@ -38,8 +38,15 @@ class Windows:
     ) -> None:
         self.spent = spent or {}
         self.gold = gold
-        self.searches = searches
-        self.results = results
+        self.events, self.clicks = self._counted(gold.events), self._counted(gold.counted_clicks)
+        self.sessions = self._counted(gold.sessions, "first_event_id")
+        self.conversions = self._counted(gold.conversions)
+        self.searches = self._counted(searches)
+        self.results = self._counted(results, "search_event_id")
+
+    def _counted(self, rows: list[Fields], uid: str = "event_id") -> list[Fields]:
+        """Rows of events with consent to analytics."""
+        return [row for row in rows if self.gold.grants("analytics", row[uid])]
 
     @property
     def traffic(self) -> list[Fields]:
@@ -55,8 +62,8 @@ class Windows:
 
     @cached_property
     def _facts(self) -> list[Fields]:
-        counted = {click["event_id"] for click in self.gold.counted_clicks}
-        starting = {session["first_event_id"] for session in self.gold.sessions}
+        counted = {click["event_id"] for click in self.clicks}
+        starting = {session["first_event_id"] for session in self.sessions}
         facts = [
             {
                 "at": event["event_time"],
@@ -72,14 +79,14 @@ class Windows:
                 "conversions": 0,
                 "money": _ZERO,
             }
-            for event in self.gold.events
+            for event in self.events
         ]
         nothing = dict.fromkeys(_SUMS, 0)
         return facts + [
             {**nothing, "at": each["converted_at"], "visitor": None, "channel": each["traffic_channel"],
              "of": each["visitor_id"], "conversions": each["is_counted"],
              "money": each["reporting_value"] or _ZERO}
-            for each in self.gold.conversions
+            for each in self.conversions
         ]  # fmt: skip
 
     def _channel_of(self, event: Fields) -> str | None:
@@ -104,12 +111,12 @@ class Windows:
     def campaigns(self) -> list[Fields]:
         """gold.campaign_performance."""
         counts: dict[tuple[date, str | None, str | None, str | None], Counter[str]] = defaultdict(Counter)
-        for event in self.gold.events:
+        for event in self.events:
             if event["role"] == "impression":
                 counts[(day_of(event["event_time"]), *campaign_of(event))]["impressions"] += 1
-        for click in self.gold.counted_clicks:
+        for click in self.clicks:
             counts[(day_of(click["event_time"]), *campaign_of(click))]["clicks"] += 1
-        for session in self.gold.sessions:
+        for session in self.sessions:
             of = campaign_of({**session, "promotion_id": None})
             counts[(day_of(session["started_at"]), *of)]["visits"] += 1
         earned: dict[tuple[object, ...], list[Fields]] = defaultdict(list)
@@ -191,13 +198,13 @@ class Windows:
     @property
     def promotion_performance(self) -> list[Fields]:
         """gold.promotion_performance."""
-        orders = [each for each in self.gold.conversions if each["goal"] == "Order Completed"]
+        orders = [each for each in self.conversions if each["goal"] == "Order Completed"]
         seen: Counter[tuple[date, str]] = Counter()
         clicks: dict[tuple[date, str], list[Fields]] = defaultdict(list)
-        for event in self.gold.events:
+        for event in self.events:
             if event["role"] == "impression":
                 seen[day_of(event["event_time"]), event["promotion_id"]] += 1
-        for click in self.gold.counted_clicks:
+        for click in self.clicks:
             clicks[day_of(click["event_time"]), click["promotion_id"]].append(click)
         return [
             {
@@ -222,11 +229,11 @@ class Windows:
     @property
     def funnel(self) -> list[Fields]:
         """gold.funnel."""
-        counted = {click["event_id"] for click in self.gold.counted_clicks}
-        orders = {each["event_id"] for each in self.gold.conversions if each["goal"] == "Order Completed"}
+        counted = {click["event_id"] for click in self.clicks}
+        orders = {each["event_id"] for each in self.conversions if each["goal"] == "Order Completed"}
         reached: dict[date, Counter[str]] = defaultdict(Counter)
         depth: dict[tuple[date, str], int] = defaultdict(int)
-        for event in sorted(self.gold.events, key=when):
+        for event in sorted(self.events, key=when):
             step = {"impression": "impression", "page_view": "visit", "search": "search"}.get(event["role"])
             step = "click" if event["event_id"] in counted else step
             step = "order" if event["event_id"] in orders else step

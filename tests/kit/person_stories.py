@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from folds.persons.exchange_rates import Rate
 from folds.persons.records import Goal, Impression, PageView, Touch, View, Visit
+from kit.consent_stories import CONSENT_CHOICES, STATEMENTS, with_statements
 from kit.oracle import Oracle
 from kit.oracle_gold import Gold, conversion_id
 from kit.oracle_promotions import Choices
@@ -114,7 +115,11 @@ def person_stories(draw: st.DrawFn) -> PersonStory:
     ]
     watermark = at - draw(st.sampled_from((0, 1, 10 * MINUTE, 40 * DAY)))
     choices = Choices(on_site_credit=draw(st.booleans()), view_through=draw(st.booleans()))
-    return story_of(Oracle(events=events, told_rates=reported, watermark=watermark, choices=choices))
+    consent = draw(CONSENT_CHOICES)
+    with_statements(events, draw(STATEMENTS))
+    return story_of(
+        Oracle(events, told_rates=reported, watermark=watermark, choices=choices, consent=consent)
+    )
 
 
 def build_event(
@@ -172,7 +177,9 @@ def story_of(oracle: Oracle) -> PersonStory:
     pages = [
         _tuple(PageView, {**event, "at": event["event_time"]})
         for event in gold.events
-        if event["type"] in ("page", "screen") and not event["is_server_event"]
+        if event["type"] in ("page", "screen")
+        and not event["is_server_event"]
+        and gold.grants("attribution", event["event_id"])
     ]
     return PersonStory(gold, goals, touches, pages, rates)
 
@@ -199,6 +206,10 @@ def _goal(gold: Gold, event: Fields) -> Goal:
         "visit": visit and _tuple(Visit, visit),
         "rules_version": "of goal",
         "is_published": False,
+        **{
+            f"has_{name}_consent": gold.purposes.get(event["event_id"], {}).get(name)
+            for name in ("analytics", "attribution")
+        },
     }
     return _tuple(Goal, {**event, **own})
 

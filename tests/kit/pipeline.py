@@ -65,6 +65,7 @@ def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]
         "silver.search_results": lambda: oracle.search_results,
         "silver.identities": lambda: oracle.identities,
         "silver.bots": lambda: oracle.bots,
+        "silver.consents": lambda: oracle.consents,
         "silver.exchange_rates": lambda: oracle.rates,
         "silver.cost_records": lambda: oracle.cost_records,
         "silver.campaign_costs": lambda: oracle.campaign_costs,

@@ -12,8 +12,10 @@ from folds.rule_numbers import RuleNumbers
 from folds.visitors.fold import Fragments, VisitorRows, find_credit_inputs, fold_visitor
 from folds.visitors.rules import VisitorRules
 from folds.visitors.sessions import Session
+from kit.consent_stories import CONSENT_CHOICES, STATEMENTS, consents_of, with_statements
 from kit.histories import fold_history
 from kit.oracle import Oracle
+from kit.oracle_consents import ConsentChoices
 from kit.oracle_gold import Gold, conversion_id
 from kit.oracle_promotions import Choices
 from kit.oracle_windows import Windows
@@ -132,16 +134,21 @@ def test_silver_rows_match_oracle_after_each_batch(story: Story) -> None:
 
 
 @many_examples
-@given(STORIES, st.sampled_from(CHOICES))
-def test_silver_rows_and_gold_inputs_of_all_events_match_oracle(story: Story, choices: Choices) -> None:
+@given(STORIES, st.sampled_from(CHOICES), STATEMENTS, CONSENT_CHOICES)
+def test_silver_rows_and_gold_inputs_of_all_events_match_oracle(
+    story: Story, choices: Choices, stated: list[Any], consent: ConsentChoices
+) -> None:
     events = story.events
+    with_statements(events, stated)
     watermark = max(each["event_time"] for each in events)
     oracle = Oracle(events=events, watermark=watermark)
-    gold, rules = Gold(events, oracle.sessions, watermark, [], choices=choices), rules_of(choices)
+    gold = Gold(events, oracle.sessions, watermark, [], choices=choices, consent=consent)
+    rules = rules_of(choices)
     touches, goals, minutes, silver = [], [], [], []
     for visitor, theirs in by_visitor(events).items():
         rows = fold_history(visitor, to_events(theirs), RULES, watermark)
-        found = find_credit_inputs(visitor, to_events(theirs), rows.sessions, rules)
+        consents = consents_of(visitor, theirs, consent)
+        found = find_credit_inputs(visitor, to_events(theirs), rows.sessions, rules, consents=consents)
         silver.append(rows)
         touches += found.touches
         goals += found.goals
