@@ -22,10 +22,13 @@ _READ = {
     "silver.identities": "visitor_id user_id",
     "silver.bots": "visitor_id",
     "silver.exchange_rates": "currency rate valid_from valid_to",
-    "gold.touches": "touch_id kind event_id url referrer channel promotion_id touched_at",
+    "gold.touches": (
+        "touch_id kind event_id url referrer channel promotion_id touched_at has_attribution_consent"
+    ),
     "gold.conversions": (
         "conversion_id event_id visitor_id person_id goal order_id refund_id currency converted_at value "
-        "value_sent reporting_value rate_valid_from touches is_final over_refunded visit traffic_channel"
+        "value_sent reporting_value rate_valid_from touches is_final over_refunded visit traffic_channel "
+        "has_analytics_consent has_attribution_consent is_credited"
     ),
     "gold.attribution": (
         "conversion_id model touch_id channel promotion_id campaign_source campaign_medium campaign_name "

@@ -1,4 +1,4 @@
-"""Data quality: results of expectations, and rejected records."""
+"""Data quality: results of expectations, rows without consent, and rejected records."""
 
 import polars as pl
 from query_scope import Scope
@@ -8,6 +8,11 @@ from tables.table_cache import Ask
 _RUNS = 60  # latest runs of expectations
 _EXAMPLES = 100
 _MOST_BYTES = 4000  # shown of a rejected record
+_CONSENTS = (
+    ("attribution", "gold.touches", "touched_at"),
+    ("attribution", "gold.conversions", "converted_at"),
+    ("analytics", "gold.conversions", "converted_at"),
+)
 
 
 def history(ask: Ask) -> pl.DataFrame:
@@ -21,6 +26,25 @@ def history(ask: Ask) -> pl.DataFrame:
     )
     kept = counted.join(runs, on="run_at", how="semi")
     return kept.group_by("run_at", "table").agg(met, failed).sort("run_at", "table")
+
+
+def without_consent(ask: Ask, scope: Scope, unseen: frozenset[str]) -> pl.DataFrame:
+    """Rows of the period without consent to a purpose: purpose, of (touches or conversions), share.
+
+    Args:
+        ask: reads a table.
+        scope: the period.
+        unseen: columns that the viewer's role does not see, as `table.column`.
+    """
+    found = []
+    for purpose, table, time in _CONSENTS:
+        column = f"has_{purpose}_consent"
+        if f"{table}.{column}" not in unseen:
+            query = Query(table, (column,), (Measure("count", "count"),))
+            counts = dict(ask(scope.within(query, time)).iter_rows())
+            if rows := sum(counts.values()):
+                found.append((purpose, table.split(".")[1], counts.get(False, 0) / rows))
+    return pl.DataFrame(found, {"purpose": pl.String, "of": pl.String, "share": pl.Float64}, orient="row")
 
 
 def rejected_by_reason(ask: Ask, scope: Scope) -> pl.DataFrame:

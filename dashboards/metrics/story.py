@@ -19,6 +19,7 @@ _CONVERSION = (
     "order_id",
     "refund_id",
     "over_refunded",
+    "is_credited",
     "converted_at",
     "value",
     "value_sent",

@@ -14,6 +14,7 @@ from widgets.layout import choose_row, number_column, place_chart, place_table, 
 
 from folds.rule_numbers import load_rule_numbers
 from lakehouse.bundle_file import conf_folder
+from millrace.explain.consent import NO_CREDIT
 from millrace.explain.credit import explain_value_split, work_out
 from millrace.explain.refund import equals, explain_limit
 from millrace.explain.trail_steps import step_in_words
@@ -105,6 +106,8 @@ def _head(explained: Story) -> None:
     if explained.anchor is not row:
         at = utc(explained.anchor["converted_at"])
         st.text(f"It takes back from the touches of its order of {at}, and counts in money alone.")
+    if row["is_credited"] is False:
+        st.text(NO_CREDIT)
     if limit := explain_limit(row, layout.locale().money):
         st.text(limit)
 

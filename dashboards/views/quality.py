@@ -1,4 +1,4 @@
-"""Page Data quality: the gate, expectations over time, what events lack, and rejected records."""
+"""Page Data quality: the gate, expectations over time, consent, what events lack, and rejected records."""
 
 from datetime import datetime, timezone
 from functools import partial
@@ -40,7 +40,7 @@ _NOTHING = "No expectations have been evaluated on these tables yet."
 
 
 def body(look: Look, scope: Scope | None) -> None:
-    """Show the state of the gate, expectations, what events lack, and rejected records."""
+    """Show the state of the gate, expectations, consent, what events lack, and rejected records."""
     gates = look.figure(read_gates)
     latest = look.figure(latest_results)
     failed = latest.filter(~pl.col("success")).height
@@ -60,6 +60,7 @@ def body(look: Look, scope: Scope | None) -> None:
     _results(latest)
     _docs()
     if scope is not None:
+        _consent(look, scope)
         _gaps(look, scope)
         layout.side_by_side(partial(_reasons, look, scope), partial(_examples, look, scope), widths=(2, 3))
 
@@ -106,6 +107,16 @@ def _docs() -> None:
         st.caption("Reports on expectations (Data Docs) appear here once there are some.")
     else:
         st.link_button("Open the reports (Data Docs)", place, icon=":material/open_in_new:")
+
+
+def _consent(look: Look, scope: Scope) -> None:
+    tables = ("gold.touches", "gold.conversions")
+    unseen = frozenset(f"{table}.{name}" for table in tables for name in look.unseen(table))
+    rows = look.figure(quality.without_consent, scope, unseen)
+    share = layout.locale().share
+    shares = (f"{share(each)} of {of} to {purpose}" for purpose, of, each in rows.iter_rows())
+    if words := "; ".join(shares):
+        st.text(f"Without consent in this period: {words}.")
 
 
 def _gaps(look: Look, scope: Scope) -> None:

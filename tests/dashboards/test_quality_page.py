@@ -91,3 +91,24 @@ def test_kinds_that_a_role_does_not_see_are_named(
     )
     named = "; ".join(KINDS[kind].what for kind in left_out)
     assert f"Not looked for, since this role does not see them: {named}." in said(page)
+
+
+def test_share_without_consent_is_shown(open_page: Any, shop: Shop, tmp_path: Path) -> None:
+    touches, conversions = (shop.tables[name][:4] for name in ("gold.touches", "gold.conversions"))
+    refused = {"has_attribution_consent": False}
+    tables = {
+        "gold.traffic": shop.tables["gold.traffic"],
+        "gold.touches": [{**touches[0], **refused}, *touches[1:]],
+        "gold.conversions": [
+            *({**row, **refused} for row in conversions[:2]),
+            {**conversions[2], "has_analytics_consent": False},
+            {**conversions[3], "has_analytics_consent": None},
+        ],
+    }
+    build_warehouse(tmp_path, tables)
+    page = open_page(tmp_path, "quality", period="All")
+    shares = (
+        *("25.0% of touches to attribution", "50.0% of conversions to attribution"),
+        "25.0% of conversions to analytics",
+    )
+    assert f"Without consent in this period: {'; '.join(shares)}." in said(page)

@@ -45,7 +45,14 @@ class SimulatedJobs:
         self._rows: dict[str, dict[str, Fields]] = {}
         self._minutes: Counter[tuple[Any, ...]] = Counter()
         self._sequence = 0
-        for name in ("silver.events", "ops.ledger", "silver.exchange_rates", _MINUTES, "silver.identities"):
+        for name in (
+            "silver.events",
+            "ops.ledger",
+            "silver.exchange_rates",
+            _MINUTES,
+            "silver.identities",
+            "silver.consents",
+        ):
             delta_writer.create_table(self.warehouse, TABLES[name])
         self._run()
 
@@ -76,7 +83,10 @@ class SimulatedJobs:
             self._write(history.at(refined), FOLDED, "refine", refined)
             self._record("refine", number, repaired)
             self._write(
-                history.at(repaired), (*FOLDED, "silver.identities", "silver.bots"), "repair", repaired
+                history.at(repaired),
+                (*FOLDED, "silver.identities", "silver.bots", "silver.consents"),
+                "repair",
+                repaired,
             )
             self._record("repair", number, repaired)
             self._publish(history.at(repaired), number, repaired)

@@ -20,6 +20,11 @@ _PRECISION = 1e-9
 
 Keys = set[tuple[Any, ...]]
 
+_CREDITED = "is_credited IS NOT FALSE"
+"""Of conversions: null in rows that are older than the column."""
+
+_EARNS = "coalesce(earns_credit, true) AND coalesce(has_attribution_consent, true) AS earns_credit"
+
 _RIGHT = f"""
     SELECT sums.conversion_id FROM (
         SELECT conversion_id, model, sum(credit) AS credit, sum(credited_value) AS value,
@@ -32,19 +37,20 @@ _RIGHT = f"""
 """Conversions whose credits sum to 1, and credited values to the conversion's value, in every model."""
 
 _SUMS = f"""
-    SELECT conversion_id FROM gold.conversions EXCEPT {_RIGHT}
+    SELECT conversion_id FROM gold.conversions WHERE {_CREDITED} EXCEPT {_RIGHT}
     UNION ALL
-    (SELECT conversion_id FROM gold.attribution EXCEPT SELECT conversion_id FROM gold.conversions)"""
+    (SELECT conversion_id FROM gold.attribution EXCEPT
+        SELECT conversion_id FROM gold.conversions WHERE {_CREDITED})"""
 
 _VIEWS = """
     SELECT visitor_id, view.event_id AS touch_id, view.at AS touched_at, view.channel AS channel,
         true AS earns_credit, visits.touched_at AS visited_at
-    FROM gold.touches AS visits WHERE view IS NOT NULL"""
+    FROM gold.touches AS visits WHERE view IS NOT NULL AND has_attribution_consent IS NOT FALSE"""
 """View-through impressions of visits, which are touches if conf/rules.yml lets them earn credit."""
 
 _TOUCHES = f"""
     WITH touches AS (
-        SELECT touch_id, touched_at, channel, earns_credit FROM gold.touches
+        SELECT touch_id, touched_at, channel, {_EARNS} FROM gold.touches
         UNION SELECT touch_id, touched_at, channel, earns_credit FROM ({_VIEWS}) AS views
     )
     SELECT DISTINCT credits.conversion_id, credits.touch_id
@@ -93,7 +99,7 @@ def _left_out(settings: Settings) -> str:
     seconds = numbers.look_back // timedelta(seconds=1)
     return f"""
     WITH touches AS (
-        SELECT visitor_id, touch_id, touched_at, channel, earns_credit, touched_at AS visited_at
+        SELECT visitor_id, touch_id, touched_at, channel, {_EARNS}, touched_at AS visited_at
         FROM gold.touches {f"UNION ALL {_VIEWS}" * numbers.view_through}
     ), credited AS (
         SELECT DISTINCT conversion_id, touch_id FROM gold.attribution WHERE touch_id IS NOT NULL
@@ -111,7 +117,8 @@ def _left_out(settings: Settings) -> str:
         AND touches.touched_at >= whole.converted_at - INTERVAL {seconds} SECOND
     LEFT JOIN credited ON whole.conversion_id = credited.conversion_id
         AND touches.touch_id = credited.touch_id
-    WHERE credited.touch_id IS NULL AND whole.is_counted AND coalesce(touches.earns_credit, true)
+    WHERE credited.touch_id IS NULL AND whole.is_counted AND touches.earns_credit
+        AND whole.{_CREDITED}
         AND coalesce(whole.rules_version, '') = '{rules_version(settings.conf)}'"""
 
 

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from folds.visitors.touches import CAMPAIGN
+from millrace.explain.consent import NO_CREDIT
 from millrace.explain.conversion import ConversionExplanation
 from millrace.explain.credit import explain_value_split, work_out
 from millrace.explain.durations import readable
@@ -70,6 +71,8 @@ def _head(story: ConversionExplanation, currency: str) -> Iterator[RenderableTyp
             f"It takes back from the touches of its order, {story.anchor['goal']} of {at}, "
             "and counts in money alone."
         )
+    if conversion.get("is_credited") is False:
+        yield Text(NO_CREDIT)
     if limit := explain_limit(conversion, "{:f}".format):
         yield Text(limit)
 

@@ -134,7 +134,7 @@ class _CommitCauses:
             in_session = session_finder(self._changes)
             return lambda change: in_session(change, self._by_visitor)
         if table == "gold.touches":
-            up_to_touch = touch_finder(self._bots.found)
+            up_to_touch = touch_finder(self._shared.union(self._bots.found))
             return lambda change: up_to_touch(change, self._by_visitor)
         if table in FINDERS:
             return lambda change: list(FINDERS[table](change, self._by_visitor))

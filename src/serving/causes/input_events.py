@@ -8,7 +8,7 @@ from serving.causes.linked_visitors import shared_visitors
 from serving.causes.table_rows import Range, TableRows, within
 
 _EVENTS = "silver.events"
-_OF_ALL_EVENTS = ("silver.events", "silver.identities", "silver.bots")
+_OF_ALL_EVENTS = ("silver.events", "silver.identities", "silver.bots", "silver.consents")
 
 
 class InputEvent(NamedTuple):
@@ -40,9 +40,9 @@ def events_within(rows: TableRows, ranges: Collection[Range]) -> list[InputEvent
 def events_of(rows: TableRows, table: str, given: CommitInput) -> list[InputEvent]:
     """The events that a commit's job has read for a table.
 
-    Refine reads events on time, and repair late ones; for events, identities and bots they read all. Publish
-    reads all, and again those that repair has processed since, if they are late or may change whose events
-    are whose: with a user id, or of a visitor with several users.
+    Refine reads events on time, and repair late ones; for events, identities, bots and consents they read
+    all. Publish reads all, and again those that repair has processed since, if they are late or may change
+    whose events are whose or what they may be used for: with a user id, or of one of `shared_visitors`.
     """
     new = events_within(rows, given.new)
     if given.job in ("refine", "repair") and table not in _OF_ALL_EVENTS:

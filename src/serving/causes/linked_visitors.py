@@ -11,6 +11,7 @@ from serving.causes.table_rows import TableRows, within
 
 _EVENTS = "silver.events"
 _IDENTITIES = "silver.identities"
+_CONSENTS = "silver.consents"
 _PAIR = ("visitor_id", "user_id")
 
 
@@ -106,8 +107,14 @@ class Persons:
 
 
 def shared_visitors(rows: TableRows, visitors: Collection[str]) -> frozenset[str]:
-    """Those of some visitors who have several users: each of their events may change whose others are."""
-    spans = rows.find(
-        _IDENTITIES, ("visitor_id",), pc.field("valid_from").is_valid(), among=("visitor_id", visitors)
+    """Those of some visitors whose events may change what others are.
+
+    Either they have several users, and each event may change whose others are; or they have stated something
+    else than the defaults of consent, and each statement may change what others may be used for.
+    """
+    bounded = pc.field("valid_from").is_valid()
+    spans = (
+        rows.find(table, ("visitor_id",), bounded, among=("visitor_id", visitors))
+        for table in (_IDENTITIES, _CONSENTS)
     )
-    return frozenset(visitor for (visitor,) in spans)
+    return frozenset(visitor for found in spans for (visitor,) in found)

@@ -85,13 +85,13 @@ def own_event(change: ChangedRow, events: EventsByVisitor) -> list[InputEvent]:
     return [event for event in events.get(row["visitor_id"], ()) if event.event_id == row["event_id"]]
 
 
-def touch_finder(new_bots: Collection[str]) -> Finder:
-    """A finder of the visitor's events up to the touch; for new bots, later events count too."""
+def touch_finder(whole: Collection[str]) -> Finder:
+    """A finder of the visitor's events up to the touch; of the visitors of `whole`, of all events."""
 
     def find(change: ChangedRow, events: EventsByVisitor) -> list[InputEvent]:
         last = change.at("touched_at")
         theirs = all_of_visitor(change, events)
-        return [event for event in theirs if event.event_time <= last or event.visitor_id in new_bots]
+        return [event for event in theirs if event.event_time <= last or event.visitor_id in whole]
 
     return find
 
@@ -108,6 +108,7 @@ FINDERS: Mapping[str, Finder] = {
     "silver.search_results": result_events,
     "silver.identities": identity_events,
     "silver.bots": all_of_visitor,
+    "silver.consents": all_of_visitor,
     "gold.bot_refunds": own_event,
 }
 """Finders by table."""
