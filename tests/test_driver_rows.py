@@ -38,7 +38,7 @@ ALLOWED = {
     ("silver/visits/visit_history.py", "affected_rows"): _HOURS,
     ("gold/credit/affected_conversions.py", "_of_orders"): _HOURS,
     ("gold/credit/area.py", "_near"): _HOURS,
-    ("gold/credit/consents.py", "restated_moments"): "one row: the first time that a changed span has",
+    ("gold/credit/consents.py", "moments_of_new_consents"): "one row: the first time that a changed span has",
     ("gold/credit/dimensions.py", "_tables_with"): "a row per table of silver that is a dimension",
     ("gold/daily/summary_schedule.py", "_new_minutes"): "one row: a count, and the days of new minutes",
     ("gold/daily/summary_schedule.py", "_days_of_costs"): "one row: the days of costs that changed",

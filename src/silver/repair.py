@@ -23,7 +23,7 @@ from lakehouse.run.microbatch import Batch, Outcome, stamped_within
 from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import EPOCH
 from silver.dedup.classify import stamped_after
-from silver.people.consents import RestatedConsents, restated_aggregates
+from silver.people.consents import RecomputedConsents, recomputed_aggregates
 from silver.people.identities_and_bots import (
     COLUMNS,
     DIMENSIONS,
@@ -93,11 +93,11 @@ class Repair:
         stamps = stamps_of(batch.upto, rules_version(conf))
         folded = dimension_changes(lake, events, near, rules, stamps)
         changes, extents, found = checkpoint_changes(
-            folded, DIMENSIONS, **shared_aggregates(), **restated_aggregates()
+            folded, DIMENSIONS, **shared_aggregates(), **recomputed_aggregates()
         )
         shared = SharedVisitors(lake, rules, stamps, batch.upto)
-        restated = RestatedConsents(lake, rules.consent, stamps, batch.upto)
-        for more in (shared, restated):
+        recomputed = RecomputedConsents(lake, rules.consent, stamps, batch.upto)
+        for more in (shared, recomputed):
             changes, extents = more.add_changes(changes, extents, found)
         run_concurrently(
             [partial(write_kind, lake, each, changes, extents, batch.upto) for each in DIMENSIONS]

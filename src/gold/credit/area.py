@@ -14,7 +14,7 @@ from folds.visitors.continued_spans import sessions_after
 from folds.visitors.sessions import Session
 from folds.visitors.spans import Span, is_within, spans_of_all, stretches_of
 from folds.visitors.view_spans import Landing, spans_before, visits_after
-from gold.credit.consents import restated_moments
+from gold.credit.consents import moments_of_new_consents
 from gold.credit.dimensions import Dimensions
 from gold.credit.reversals import is_reversal
 from lakehouse.contracts.arrow import arrow_schema
@@ -89,7 +89,7 @@ def new_moments(lake: Lakehouse, batch: Batch, dimensions: Dimensions, orders: O
     if dimensions.has_new_bots:
         others.append(_goals_shared_with_bots(lake, dimensions))
     if dimensions.has_new_consents:
-        others.append(restated_moments(lake, dimensions.new_consents))
+        others.append(moments_of_new_consents(lake, dimensions.new_consents))
     for rows in others:
         moments = moments.unionByName(rows.withColumns({"is_new": F.lit(True), "is_reversal": F.lit(False)}))
     at = F.when(F.col("is_new"), F.unix_micros("event_time"))

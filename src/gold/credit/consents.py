@@ -30,7 +30,7 @@ def with_consent(
     return rows.join(spans, is_inside, "left_anti" if is_default else "left_semi")
 
 
-def restated_moments(lake: Lakehouse, spans: DataFrame) -> DataFrame:
+def moments_of_new_consents(lake: Lakehouse, spans: DataFrame) -> DataFrame:
     """visitor_id and event_time of all events in spans of consent that have changed.
 
     Args:

@@ -20,18 +20,18 @@ from lakehouse.delta.write_changes import Extent, checkpoint_changes
 from lakehouse.rows.grouped import GroupedRows, map_groups, rows_of_kind, with_key
 from lakehouse.rows.semi_join import semi_join
 from lakehouse.timestamps import from_micros
-from silver.people.identities_and_bots import CHANGES, RESTATED, STATED, changed_rows
+from silver.people.identities_and_bots import CHANGES, RECOMPUTED, STATED, changed_rows
 
-_FIRST = "restated_from"
+_FIRST = "recomputed_from"
 
 
-def restated_aggregates() -> dict[str, Column]:
-    """Aggregates of `CHANGES`: the number of restated visitors, and the first time from which they are."""
-    return {RESTATED: F.count(RESTATED), _FIRST: F.min(f"{RESTATED}.at")}
+def recomputed_aggregates() -> dict[str, Column]:
+    """Aggregates of `CHANGES`: the number of recomputed visitors, and the first time from which they are."""
+    return {RECOMPUTED: F.count(RECOMPUTED), _FIRST: F.min(f"{RECOMPUTED}.at")}
 
 
 @dataclass(frozen=True)
-class RestatedConsents:
+class RecomputedConsents:
     """Computes silver.consents of visitors again, each from the time of a new statement on.
 
     Earlier statements are not read: what held before that time is in the known spans.
@@ -56,34 +56,34 @@ class RestatedConsents:
         Args:
             changes: `CHANGES`. Checkpointed.
             extents: of the changes.
-            found: the values of `restated_aggregates` of the changes.
+            found: the values of `recomputed_aggregates` of the changes.
 
         Returns:
             All changes and their extents.
         """
-        if not found[RESTATED]:
+        if not found[RECOMPUTED]:
             return changes, extents
-        folded = self._changes(rows_of_kind(changes, RESTATED), found[_FIRST])
+        folded = self._changes(rows_of_kind(changes, RECOMPUTED), found[_FIRST])
         part, more, _ = checkpoint_changes(folded, (CONSENTS,))
         return changes.unionByName(part), {**extents, **more}
 
-    def _changes(self, restated: DataFrame, first: int) -> DataFrame:
-        """`CHANGES` of the restated visitors, by their statements from `first` on."""
+    def _changes(self, recomputed: DataFrame, first: int) -> DataFrame:
+        """`CHANGES` of the recomputed visitors, by their statements from `first` on."""
         says = reduce(or_, (F.col(name).isNotNull() for name in STATED))
         is_later = F.col("event_time") >= F.lit(from_micros(first))
         events = self.lake.read(EVENTS.name).where((F.col("ingested_at") <= F.lit(self.upto)) & is_later)
-        known = semi_join(self.lake.read(CONSENTS.name), restated, "visitor_id")
+        known = semi_join(self.lake.read(CONSENTS.name), recomputed, "visitor_id")
         columns = ("event_time", "event_id", *STATED)
         kinds = {
-            RESTATED: with_key(restated, "visitor_id", ("at",)),
-            "event": with_key(semi_join(events.where(says), restated, "visitor_id"), "visitor_id", columns),
+            RECOMPUTED: with_key(recomputed, "visitor_id", ("at",)),
+            "event": with_key(semi_join(events.where(says), recomputed, "visitor_id"), "visitor_id", columns),
             CONSENTS.short_name: with_key(known, "visitor_id", CONSENTS.deterministic_columns),
         }
-        return map_groups(kinds, _RestatedFold(self.rules, self.stamps), CHANGES)
+        return map_groups(kinds, _RecomputedFold(self.rules, self.stamps), CHANGES)
 
 
 @dataclass(frozen=True)
-class _RestatedFold:
+class _RecomputedFold:
     """The fold, as Spark's Python workers run it.
 
     Args:
@@ -98,7 +98,7 @@ class _RestatedFold:
         said, known = groups.rows("event", Statement), groups.rows(CONSENTS.short_name, Consent)
         before: list[Consent] = []
         after: list[Consent] = []
-        for visitor, (since,) in groups.rows(RESTATED, _time).items():
+        for visitor, (since,) in groups.rows(RECOMPUTED, _time).items():
             theirs = known.get(visitor, [])
             before += theirs
             after += add_statements(visitor, said.get(visitor, ()), theirs, self.rules, since)

@@ -32,13 +32,13 @@ COLUMNS = ("user_id", "user_agent", "library", "event_time", "event_id", *STATED
 """Columns of silver.events that the tables are computed from, with visitor_id as the key."""
 
 DIMENSIONS = (IDENTITIES, BOTS, CONSENTS)
-SHARED, RESTATED = "shared", "restated"
+SHARED, RECOMPUTED = "shared", "recomputed"
 _FIRST_EVENT = pa.struct([("visitor_id", pa.string()), ("at", pa.int64())])
 CHANGES = pa.schema(
     [
         *(pa.field(table.short_name, change_type(table)) for table in DIMENSIONS),
         pa.field(SHARED, _FIRST_EVENT),
-        pa.field(RESTATED, _FIRST_EVENT),
+        pa.field(RECOMPUTED, _FIRST_EVENT),
     ]
 )
 
@@ -78,9 +78,9 @@ def dimension_changes(
         stamps: values of the provenance columns of changed rows.
 
     Returns:
-        `CHANGES`: a struct per table, `shared` and `restated`, of which one is not null; not computed yet.
+        `CHANGES`: a struct per table, `shared` and `recomputed`, of which one is not null; not computed yet.
         `shared` is a visitor with several users, and the time of its first new event in microseconds: its
-        identities follow from earlier events too, see `silver.people.shared_visitors`. `restated` is a
+        identities follow from earlier events too, see `silver.people.shared_visitors`. `recomputed` is a
         visitor whose consents change, and the time from which they do: see `silver.people.consents`.
     """
     times = lake.read(EVENTS.name).where(near.contains("event_time")).select("visitor_id", "event_time")
@@ -134,11 +134,11 @@ class _DimensionFold:
         yield from changed_rows(IDENTITIES, before, after, self.stamps, CHANGES)
         of_bots = [row for rows in groups.rows(BOTS.short_name, Bot).values() for row in rows]
         yield from changed_rows(BOTS, of_bots, _find_bots(groups, self.rules), self.stamps, CHANGES)
-        for kind, visitors in ((SHARED, shared), (RESTATED, self._restated(groups))):
+        for kind, visitors in ((SHARED, shared), (RECOMPUTED, self._recomputed(groups))):
             if visitors:
                 yield batch_of_kind(CHANGES, kind, visitors)
 
-    def _restated(self, groups: GroupedRows) -> list[tuple[str, int]]:
+    def _recomputed(self, groups: GroupedRows) -> list[tuple[str, int]]:
         known = groups.rows(CONSENTS.short_name, Consent)
         first = {
             visitor: first_unknown(said, known.get(visitor, ()), self.rules.consent)
