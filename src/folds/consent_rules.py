@@ -36,7 +36,9 @@ ALL_GRANTED = Purposes(True, True, True)
 NOTHING_STATED = Stated()
 
 
-def _lower(values: Iterable[object]) -> frozenset[str]:
+def _lower(values: object) -> frozenset[str]:
+    if not isinstance(values, list):
+        raise ValueError("not a list of values")
     return frozenset(str(value).strip().lower() for value in values)
 
 
