@@ -22,15 +22,8 @@ from millrace.tables.table_reader import tables_of_other_rules
 
 RECORDING = ("refine", "repair")  # the first to run stores the rules, the other does not again
 FILES = {
-    *(
-        "bots.yml",
-        "channels.yml",
-        "costs.yml",
-        "crawlers.yml",
-        "currencies.yml",
-        "identities.yml",
-        "referrers.yml",
-    ),
+    *("bots.yml", "channels.yml", "consent.yml", "costs.yml", "crawlers.yml", "currencies.yml"),
+    *("identities.yml", "referrers.yml"),
     *("roles.yml", "rules.yml", "windows.yml"),
 }
 
