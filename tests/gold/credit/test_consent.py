@@ -26,6 +26,7 @@ from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
+from millrace.audit.gold import audit_gold
 from silver.rebuild_definitions import DEFINITIONS as SILVER
 
 HOUR = timedelta(hours=1)
@@ -147,6 +148,7 @@ def test_withdrawals_from_then_on_match_oracle(spark: SparkSession, tmp_path: Pa
         run_jobs(spark, settings)
         assert_as_the_oracle(settings, Oracle.over(bronze.stored))
         assert linear_channels(settings) == channels
+        assert [each.detail for each in audit_gold(settings) if not each.is_right] == []
     rebuild(spark, settings)
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
 
