@@ -1,6 +1,10 @@
 """Generated statements of consent, and the choices of conf/consent.yml that they are read by."""
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -8,7 +12,18 @@ from folds.consent_rules import ConsentRules
 from folds.visitors.consents import Statement, VisitorConsents, find_consents
 from kit.oracle_consents import PURPOSES, ConsentChoices
 from kit.oracle_wire import Fields
+from kit.scenarios import Sent
 
+ALL, NONE = (
+    {"categoryPreferences": dict.fromkeys(("analytics", "attribution"), each)} for each in (True, False)
+)
+UNCREDITED, UNCOUNTED = ({"categoryPreferences": {each: "denied"}} for each in ("attribution", "Analytics"))
+"""Values of `context.consent`."""
+
+_SENT: Sequence[Any] = (
+    *[None] * 5,
+    *(ALL, NONE, UNCREDITED, UNCOUNTED, {"analytics_storage": "granted"}, "odd"),
+)
 _NOTHING = (None, None, None)
 STATEMENTS = st.lists(
     st.sampled_from(
@@ -47,3 +62,15 @@ def consents_of(visitor: str, events: Iterable[Fields], choices: ConsentChoices)
     names = ("event_time", "event_id", *(f"consent_{name}" for name in PURPOSES))
     statements = (Statement(*(event.get(name) for name in names)) for event in events)
     return VisitorConsents(find_consents(visitor, statements, rules), rules.defaults)
+
+
+def stating(sent: Iterable[Sent], seed: int) -> list[Sent]:
+    """Records of events, of which some state something. Copies of an event state the same."""
+    chance, said = Random(seed), dict[str, Any]()
+
+    def with_consent(each: Sent) -> Sent:
+        body = json.loads(each.record.value or b"")
+        body["context"]["consent"] = said.setdefault(body["messageId"], chance.choice(_SENT))
+        return Sent(replace(each.record, value=json.dumps(body).encode()), each.commit)
+
+    return [with_consent(each) for each in sent]

@@ -1,10 +1,6 @@
 """Consent as of event time: grants and withdrawals, in order and late, restate exactly what they touch."""
 
-import json
-import random
 import shutil
-from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,11 +10,12 @@ import yaml
 from pyspark.sql import SparkSession
 
 from gold.rebuild_definitions import DEFINITIONS as GOLD
+from kit.consent_stories import ALL, NONE, UNCOUNTED, UNCREDITED, stating
 from kit.oracle import Oracle
 from kit.oracle_consents import ConsentChoices
 from kit.pipeline import assert_as_the_oracle, empty_tables, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
-from kit.scenarios import Sent, cut, story_events
+from kit.scenarios import cut, story_events
 from kit.spark import empty_home
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts.consents import CONSENTS
@@ -31,11 +28,6 @@ from silver.rebuild_definitions import DEFINITIONS as SILVER
 
 HOUR = timedelta(hours=1)
 EMAIL, ADS = "?utm_source=news&utm_medium=email", "?gclid=1"
-ALL, NONE = (
-    {"categoryPreferences": dict.fromkeys(("analytics", "attribution"), each)} for each in (True, False)
-)
-UNCREDITED, UNCOUNTED = ({"categoryPreferences": {each: "denied"}} for each in ("attribution", "Analytics"))
-SAID: Sequence[Any] = (*[None] * 5, ALL, NONE, UNCREDITED, UNCOUNTED, {"analytics_storage": "granted"}, "odd")
 
 
 def page(visitor: str, hour: float, query: str = "", consent: Any = None) -> Record:
@@ -104,19 +96,6 @@ def choose(conf: Path, choices: ConsentChoices) -> None:
     (conf / "consent.yml").write_text(yaml.safe_dump(document))
 
 
-def stating(stories: int, seed: int) -> list[list[Record]]:
-    """Stories in which some events state something, by bronze commit."""
-    chance = random.Random(seed)
-
-    def with_consent(sent: Sent) -> Sent:
-        body = json.loads(sent.record.value or b"")
-        body["context"]["consent"] = said.setdefault(body["messageId"], chance.choice(SAID))
-        return Sent(replace(sent.record, value=json.dumps(body).encode()), sent.commit)
-
-    said: dict[str, Any] = {}
-    return cut([with_consent(each) for each in story_events(stories)])
-
-
 def linear_channels(settings: Settings) -> dict[str, list[str]]:
     """Channels of each order's linear credit, in order of time, for the visitors of `BATCHES`."""
     orders = {
@@ -143,8 +122,9 @@ def rebuild(spark: SparkSession, settings: Settings) -> None:
 def test_withdrawals_from_then_on_match_oracle(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path / "home")
     bronze = Bronze(spark, settings)
-    for records, channels, stories in zip(BATCHES, CHANNELS, stating(30, seed=1), strict=False):
-        bronze.commit([*records, *stories])
+    stories = cut(stating(story_events(30), seed=1))
+    for records, channels, more in zip(BATCHES, CHANNELS, stories, strict=False):
+        bronze.commit([*records, *more])
         run_jobs(spark, settings)
         assert_as_the_oracle(settings, Oracle.over(bronze.stored))
         assert linear_channels(settings) == channels
@@ -170,8 +150,9 @@ def test_other_settings_match_oracle(
     choose(conf, choices)
     settings = empty_home(spark, tmp_path / "home")
     bronze = Bronze(spark, settings)
-    for records, stories in zip(BATCHES, stating(30, seed=2), strict=False):
-        bronze.commit([*records, *stories])
+    stories = cut(stating(story_events(30), seed=2))
+    for records, more in zip(BATCHES, stories, strict=False):
+        bronze.commit([*records, *more])
         run_jobs(spark, settings)
         assert_as_the_oracle(settings, Oracle.over(bronze.stored, choices))
     rebuild(spark, settings)

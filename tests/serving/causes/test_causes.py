@@ -8,26 +8,28 @@ import pytest
 
 from kit.caused_changes import changes_with_causes
 from kit.change_folding import assert_feed_folds
+from kit.consent_stories import stating
 from kit.records import NOON, rate
 from kit.scenarios import in_time, rate_records, rush_events, search_events, story_events
 from kit.simulated_jobs import CREDIT, DAYS, FOLDED, SimulatedJobs
 from kit.undoing import assert_undone
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.consents import CONSENTS
 from lakehouse.contracts.exposures import IMPRESSIONS
 from lakehouse.settings import load_settings
 from serving.causes.causes import Causes
 
 WITHOUT_EXPIRY = pytest.mark.xfail(strict=False, reason="no impression of these stories expires alone")
-CHECKED_TABLES = (*FOLDED, *CREDIT, *DAYS, "gold.traffic")
+CHECKED_TABLES = (*FOLDED, CONSENTS.name, *CREDIT, *DAYS, "gold.traffic")
 WATERMARK_TABLES = (*FOLDED, "gold.conversions", "gold.traffic")
 SAMPLE_SIZES = [10, pytest.param(30, marks=pytest.mark.long)]
 
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> SimulatedJobs:
-    """Scenarios in eight commits: late events, duplicates, orders of several visitors, rates and bots."""
+    """Scenarios in eight commits: late events, duplicates, shared orders, consent, rates and bots."""
     home = tmp_path_factory.mktemp("home")
-    events = story_events(25) + rate_records() + rush_events() + search_events(4)
+    events = stating(story_events(25), seed=3) + rate_records() + rush_events() + search_events(4)
     return SimulatedJobs(home, [*in_time(events, 8), [rate("USD", 2, NOON)]])
 
 
