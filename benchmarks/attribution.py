@@ -11,19 +11,16 @@ from statistics import median
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.attribution_home import fill
 from benchmarks.attribution_peer import StreamJoin
-from benchmarks.attribution_traffic import BATCH, END, LATEST, History, records_of, sessions_of, stamp_of
+from benchmarks.attribution_traffic import BATCH, END, LATEST, History, records_of, stamp_of
 from benchmarks.bench import application, print_table, progress
 from folds.records.parse_rules import load_parse_rules
 from gold.publish import Publish, PublishRules
-from gold.rebuild_definitions import DEFINITIONS, RebuildInputs
 from lakehouse.contracts.bronze import KAFKA_RECORDS
-from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
-from lakehouse.contracts.silver import EVENTS, SESSIONS
+from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.run.job import JobContext
-from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.run.microbatch import Batch
-from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 from silver.refine import Refine
 from silver.repair import Repair
@@ -31,7 +28,6 @@ from silver.repair import Repair
 MOST = 1.3
 UNIT = 312_500
 SIZES = (1, 16)
-_BY_PERSON = (TOUCHES.name, ATTRIBUTION.name, TRAILS.name, CONVERSIONS.name)
 _REFINE, _PUBLISH = "refine", "publish"
 _PEER = "stream-stream join, 30 days of state"
 
@@ -53,7 +49,7 @@ class Bench:
             history = self._history(spark, size)
             progress(f"{size} x: {history.visits:,} touches")
             run = JobContext("publish", spark, settings, once=True)
-            self._fill(run, history)
+            fill(run, history)
             refine = Refine(replace(run, job="refine"), lambda: load_parse_rules(settings.conf))
             publish = Publish(run, lambda: PublishRules.load(settings.conf))
             rounds = [self._round(run, refine, publish, history, number) for number in self._numbers]
@@ -65,24 +61,6 @@ class Bench:
 
     def _history(self, spark: SparkSession, size: int) -> History:
         return History(spark, size * self.unit, self.latest, size if self.longer else 1)
-
-    def _fill(self, run: JobContext, history: History) -> None:
-        started = time.monotonic()
-        events = history.events()
-        for name, rows in ((EVENTS.name, events), (SESSIONS.name, sessions_of(events))):
-            run.lake.overwrite(name, rows)
-        for job in ("refine", "repair", "publish"):
-            entry = Entry(job, 0, stamp_of(0), stamp_of(0), 0.0, history.visits, watermark=END)
-            Ledger(run.lake).record(entry)
-        rebuild = JobContext("rebuild", run.spark, run.settings, once=True)
-        rebuild_job(DEFINITIONS, _BY_PERSON).body(rebuild)
-        inputs = RebuildInputs(rebuild)
-        inputs.append_minutes(inputs.minutes())
-        counts = {
-            name: run.lake.read(name).count() for name in (TOUCHES.name, CONVERSIONS.name, ATTRIBUTION.name)
-        }
-        reported = ", ".join(f"{name} {rows:,}" for name, rows in counts.items())
-        progress(f"{reported}, in {time.monotonic() - started:.0f} s")
 
     @property
     def _numbers(self) -> range:

@@ -42,12 +42,14 @@ class History:
         visits: number of visits.
         latest: maximum lateness of events in the micro-batches.
         months: number of months.
+        visits_per_order: one visit in so many of the history ends in an order.
     """
 
     spark: SparkSession
     visits: int
     latest: timedelta = LATEST
     months: int = 1
+    visits_per_order: int = _ORDERS
 
     @property
     def visitors(self) -> int:
@@ -61,7 +63,7 @@ class History:
         seconds = (number * int(span.total_seconds()) / self.visits).cast("bigint")
         at = F.timestamp_seconds(seconds + int((END - span).timestamp()))
         visits = self.spark.range(self.visits).withColumn("at", at)
-        orders = visits.where(number % _ORDERS == 0).withColumn(
+        orders = visits.where(number % self.visits_per_order == 0).withColumn(
             "at", F.col("at") + F.lit(timedelta(minutes=10))
         )
         visitor = _visitor(number % self.visitors)
@@ -166,6 +168,11 @@ def _order(number: Column) -> list[Column]:
 
 
 def _complete(rows: DataFrame, stamp: datetime) -> DataFrame:
-    timed = rows.withColumns({"event_time": F.col("at"), "ingested_at": F.lit(stamp)}).drop("at")
+    known = {
+        "event_time": F.col("at"),
+        "ingested_at": F.lit(stamp),
+        "event_hash": F.xxhash64("event_id"),
+    }
+    timed = rows.withColumns(known).drop("at")
     missing = {c.name: F.lit(None).cast(c.type) for c in EVENTS.columns if c.name not in timed.columns}
     return timed.withColumns(missing).select(*EVENTS.column_names)

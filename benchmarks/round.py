@@ -16,7 +16,7 @@ from silver.repair_job import repair
 
 EVENTS = 5_000
 HISTORY = 400_000
-_JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair, "publish": publish}
+JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair, "publish": publish}
 
 Figures = list[float | None]
 
@@ -36,20 +36,21 @@ def run_rounds(events: int, history: int, intervals: int) -> tuple[list[list[Ent
         arriving = islice(trickle_in(lake, whole, events), total // events)
         for _ in range(history // events):
             next(arriving)
-        runs = {job: JobContext(job, spark.newSession(), settings, once=True) for job in _JOBS}
-        found = [_run_jobs(runs)]
+        runs = {job: JobContext(job, spark.newSession(), settings, once=True) for job in JOBS}
+        found = [run_jobs(runs)]
         progress(f"{history:,} events of history: {_seconds(found[0])} s")
         for number, _ in enumerate(arriving, start=1):
             due = {job: run for job, run in runs.items() if job != "repair" or number % every == 0}
-            found.append(_run_jobs(due))
+            found.append(run_jobs(due))
             progress(f"round {number}: {_seconds(found[-1])} s")
     return found[1:], every
 
 
-def _run_jobs(runs: Mapping[str, JobContext]) -> list[Entry]:
+def run_jobs(runs: Mapping[str, JobContext]) -> list[Entry]:
+    """Run jobs until they have caught up. Returns the last ledger row of each."""
     done = []
     for job, run in runs.items():
-        _JOBS[job](run)
+        JOBS[job](run)
         last = Ledger(run.lake).last(job)
         done += [last] if last else []
     return done
@@ -60,7 +61,7 @@ def _seconds(entries: Sequence[Entry]) -> str:
 
 
 def _report(entries: Sequence[Entry], events: int, rounds: int) -> None:
-    by_job = {job: [_figures(entry) for entry in entries if entry.job == job] for job in _JOBS}
+    by_job = {job: [_figures(entry) for entry in entries if entry.job == job] for job in JOBS}
     means = {job: _sums(figures, rounds) for job, figures in by_job.items()}
     rows = [[job, *map(_shown, figures)] for job, figures in means.items()]
     title = f"A round of {events:,} events, by the ledger: mean of {rounds}, repair in one of them; "

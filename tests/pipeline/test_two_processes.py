@@ -1,0 +1,67 @@
+"""Refine and repair as two Java processes on one catalog, at the same time."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.deliveries import cut, deliver
+from kit.metastore import running_metastore
+from kit.oracle import Oracle
+from kit.pipeline import assert_as_the_oracle, run_jobs
+from kit.records import Bronze
+from kit.spark import empty_home, forget_tables
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.run.ledger import Entry, Ledger
+from lakehouse.settings import Settings
+from lakehouse.timestamps import EPOCH
+
+COMMITS = 7
+
+
+@pytest.mark.long
+def test_refine_and_repair_in_two_processes_match_oracle(spark: SparkSession, tmp_path: Path) -> None:
+    settings = empty_home(spark, tmp_path / "home", max_batch_rows=1)
+    bronze = Bronze(spark, settings)
+    first, *others = cut(deliver(30, 3), COMMITS, 1)  # late events are in each of them
+    bronze.commit(first)
+    run_jobs(spark, settings, "refine", "repair")
+    for batch in others[:3]:
+        bronze.commit(batch)
+    run_jobs(spark, settings, "refine")
+    for batch in others[3:]:
+        bronze.commit(batch)
+
+    place = tmp_path / "metastore"
+    place.mkdir()
+    with running_metastore(place) as metastore:
+        metastore.register(settings.warehouse, tables_of(settings))
+        running = {job: metastore.start(job, settings) for job in ("refine", "repair")}
+        for job, application in running.items():
+            while not application.has_ended():
+                application = metastore.start(job, settings)  # as a workspace does
+    assert_ran_at_the_same_time(spark, settings)
+
+    run_jobs(spark, settings)
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+    forget_tables(spark)
+
+
+def tables_of(settings: Settings) -> dict[str, Path]:
+    """Folders of the tables by name."""
+    logs = settings.warehouse.glob("*/*/_delta_log")
+    return {f"{log.parents[1].name}.{log.parent.name}": log.parent for log in logs}
+
+
+def assert_ran_at_the_same_time(spark: SparkSession, settings: Settings) -> None:
+    ledger = Ledger(Lakehouse(spark.newSession(), settings, "test"))
+    refined, repaired = (ledger.after(job, EPOCH) for job in ("refine", "repair"))
+    assert len(refined) == COMMITS
+    assert len(repaired) >= COMMITS - 3
+    assert any(overlap(one, other) for one in refined for other in repaired)
+
+
+def overlap(one: Entry, other: Entry) -> bool:
+    ends = [each.started_at + timedelta(seconds=each.seconds) for each in (one, other)]
+    return max(one.started_at, other.started_at) < min(ends)
