@@ -1,4 +1,4 @@
-"""Does the driver take as much memory with 20 million UIDs and 2 million conversions behind it as with none?"""
+"""Is the driver's memory the same with 20 million UIDs and 2 million conversions behind it as with none?"""
 
 import argparse
 import json
