@@ -37,6 +37,15 @@ def location_of(spark: SparkSession, settings: Settings, name: str) -> tuple[boo
     return is_new, Location(f" LOCATION '{location.parent}'", f" LOCATION '{location}'")
 
 
+def use_catalog(spark: SparkSession, catalog: str) -> None:
+    """Make a catalog the current one of a session.
+
+    By SQL: the API would load the catalog under whichever session is active. As a string: Spark 4.2 does not
+    resolve an identifier here in a session with a Hive metastore.
+    """
+    spark.sql(f"SET CATALOG '{catalog}'")
+
+
 def exists(spark: SparkSession, settings: Settings, name: str) -> bool:
     """Whether a table exists."""
     return not location_of(spark, settings, name)[0]

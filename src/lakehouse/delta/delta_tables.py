@@ -13,7 +13,7 @@ from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.contracts.arrow import typed
 from lakehouse.delta.commit_log import Commit, read_commits
 from lakehouse.delta.compare_and_swap import CompareAndSwap, Transaction
-from lakehouse.delta.ddl import DeclaredTables
+from lakehouse.delta.ddl import DeclaredTables, use_catalog
 from lakehouse.delta.exclusive import lock_of
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.spark_tables import SparkTables, checkpointed_columns
@@ -52,8 +52,8 @@ class Lakehouse:
         self._swap = CompareAndSwap(self.commits, job) if settings.catalog else None
         self._layer = ""
         self._declared = DeclaredTables(spark, settings)
-        if settings.catalog:  # by SQL: the API would load the catalog under whichever session is active
-            spark.sql(f"SET CATALOG `{settings.catalog}`")
+        if settings.catalog:
+            use_catalog(spark, settings.catalog)
         self._tables = SparkTables(spark)
 
     def read(self, name: str) -> DataFrame:

@@ -86,8 +86,10 @@ def query(settings: Settings, sql: str) -> list[Row]:
         from millrace.tables.duckdb_views import run_query
 
         return run_query(settings, sql).to_dicts()
+    from lakehouse.delta.ddl import use_catalog
+
     spark = _spark_session()
-    spark.sql(f"SET CATALOG `{settings.catalog}`")
+    use_catalog(spark, settings.catalog)
     return [row.asDict(recursive=True) for row in spark.sql(spark_sql(at_pinned_versions(sql))).collect()]
 
 
