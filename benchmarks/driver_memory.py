@@ -31,6 +31,8 @@ from millrace.environment.jars import spark_jars
 
 MOST = 1.25
 UIDS, CONVERTED = 20_000_000, 2_000_000
+_FULL = "history"
+_HOMES = ("empty", _FULL)
 _VISITS = 36_000  # of the history that is repeated
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -125,10 +127,11 @@ def _peak(pid: int) -> float:
 def compare(folder: Path, size: Size, batches: int) -> dict[str, Driver]:
     """Fill an empty home and one with history, and measure each in a process of its own."""
     found = {}
-    for name in ("empty", "history"):
-        home, copy = folder / name, folder / f"{name}-measured"
+    for name in _HOMES:
+        home, filling, copy = (folder / f"{name}{suffix}" for suffix in ("", "-filling", "-measured"))
         if not home.exists():
-            _in_a_process("fill", home, size, batches)
+            _in_a_process(name, filling, size, batches)
+            filling.rename(home)
         shutil.copytree(home, copy, copy_function=_link_or_copy)
         found[name] = Driver(**json.loads(_in_a_process("measure", copy, size, batches)))
         progress(f"{name}: {found[name]}")
@@ -177,11 +180,11 @@ def main() -> int:
     parser.add_argument("--conversions", type=int, default=CONVERTED, help=f"rows of {CONVERSIONS.name}")
     parser.add_argument("--batches", type=int, default=3, help=f"micro-batches of {BATCH:,} events")
     parser.add_argument("--home", type=Path, metavar="DIR", help="keeps the filled homes for the next run")
-    parser.add_argument("--role", choices=("fill", "measure"), help=argparse.SUPPRESS)
+    parser.add_argument("--role", choices=(*_HOMES, "measure"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     size = Size(options.uids, options.conversions)
-    if options.role == "fill":
-        fill_home(load_settings(home=options.home), size, with_history=options.home.name == "history")
+    if options.role in _HOMES:
+        fill_home(load_settings(home=options.home), size, with_history=options.role == _FULL)
         return 0
     if options.role == "measure":
         print(json.dumps(asdict(measure(load_settings(home=options.home), size, options.batches))))
