@@ -6,6 +6,7 @@ their arguments.
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cache
 
 from lakehouse.access.role import Role
 from lakehouse.contracts import TABLES
@@ -68,9 +69,8 @@ def admit(sql: str, role: Role | None = None) -> StandingText:
     """
     statement = parse_select(sql, "a standing query", 'As an example: millrace watch "SELECT …"')
     nodes = list(nodes_of(statement))
-    volatile = {name for (name,) in connect().execute(_VOLATILE).fetchall()}
     for node in nodes:
-        if reason := _objection(node, volatile):
+        if reason := _objection(node, _volatile()):
             raise MillraceError(f"the query can't be repeated exactly: {reason}", _NEXT_STEP)
     if any(node.get("type") == "SHOW_REF" for node in nodes):
         raise MillraceError("a standing query has to be a SELECT", "`millrace sql` describes tables")
@@ -78,6 +78,12 @@ def admit(sql: str, role: Role | None = None) -> StandingText:
     if not tables:
         raise MillraceError("the query reads no table, so it never changes", "Name one, as gold.attribution")
     return StandingText(sql.strip().rstrip(";"), tables, _group_key(statement["node"]))
+
+
+@cache
+def _volatile() -> frozenset[str]:
+    """Functions of DuckDB that do not depend only on their arguments."""
+    return frozenset(name for (name,) in connect().execute(_VOLATILE).fetchall())
 
 
 def _objection(node: Node, volatile: Collection[str]) -> str | None:

@@ -1,10 +1,7 @@
 """Limits of queries: time, memory, rows and bytes of the result, and how many run at the same time."""
 
-import os
-import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
@@ -18,7 +15,6 @@ from lakehouse.rows.duckdb_sql import connect, text_literal
 
 _BATCH = 10_000
 _AGAIN_SECONDS = 0.1
-_NICE = 19
 
 
 class TryLaterError(MillraceError):
@@ -27,15 +23,18 @@ class TryLaterError(MillraceError):
 
 @dataclass(frozen=True)
 class QueryLimits:
-    """Limits of each query.
+    """Limits of queries.
 
     Args:
-        seconds: how long it may take; also how long it may wait for others.
+        seconds: how long a query may take; also how long it may wait for others.
         memory: bytes that DuckDB may use, copies of a role's tables included; what exceeds it goes to disk.
         disk: bytes on disk, in the system's folder of temporary files.
         rows: rows of its result.
-        result_bytes: bytes of its result, in Arrow's format.
-        at_once: queries that run at the same time.
+        result_bytes: bytes of its result, in Arrow's format or as JSON.
+        at_once: queries that run at the same time, one of each reader.
+        waiting: queries of a reader that wait.
+        kept_bytes: bytes of results that are being sent, or kept for changes.
+        kept_bytes_of_reader: those of one reader.
     """
 
     seconds: float = 30.0
@@ -43,7 +42,10 @@ class QueryLimits:
     disk: int = 2 << 30
     rows: int = 100_000
     result_bytes: int = 16 << 20
-    at_once: int = 1
+    at_once: int = 3
+    waiting: int = 8
+    kept_bytes: int = 64 << 20
+    kept_bytes_of_reader: int = 32 << 20
 
 
 class QueryRunner:
@@ -55,22 +57,18 @@ class QueryRunner:
 
     def __init__(self, limits: QueryLimits | None = None) -> None:
         self._limits = limits
-        self._turns = threading.BoundedSemaphore(limits.at_once if limits else 1)
 
     @contextmanager
     def connection(self) -> Iterator[Any]:
         """A connection for one query, closed at the end of the block.
 
         Raises:
-            TryLaterError: if other queries run all the time.
             MillraceError: if the block takes too long or too much memory.
         """
         limits = self._limits
         if limits is None:
             yield connect()
             return
-        if not self._turns.acquire(timeout=limits.seconds):
-            raise TryLaterError("too many queries run", "Try again later")
         ended = threading.Event()
         try:
             with closing(connect()) as connection, TemporaryDirectory(prefix="millrace-query-") as folder:
@@ -96,13 +94,9 @@ class QueryRunner:
                 f" and {limits.disk >> 20:,} MiB of disk",
                 "Group or filter it",
             ) from error
-        finally:
-            self._turns.release()
 
     def fetch(self, connection: Any, sql: str) -> pa.Table:
         """The result of a SELECT. Reading stops as soon as it is too large.
-
-        With limits it runs in a thread of low priority, so that other requests go first.
 
         Raises:
             MillraceError: if it is too large.
@@ -110,30 +104,26 @@ class QueryRunner:
         """
         if self._limits is None:
             return connection.sql(sql).to_arrow_table()
-        with ThreadPoolExecutor(1, initializer=_lower_priority) as thread:
-            return thread.submit(self._fetch, connection, sql, self._limits).result()
-
-    @staticmethod
-    def _fetch(connection: Any, sql: str, limits: QueryLimits) -> pa.Table:
-        found = connection.sql(sql)
-        reader = found.to_arrow_reader(_BATCH)
+        reader = connection.sql(sql).to_arrow_reader(_BATCH)
         batches, rows, size = [], 0, 0
         for batch in reader:
             batches.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
-            if rows > limits.rows or size > limits.result_bytes:
-                raise MillraceError(
-                    f"the query's result has more than {limits.rows:,} rows"
-                    f" or {limits.result_bytes >> 20:,} MiB",
-                    "Group or filter it, or subscribe to the table",
-                )
+            self.check_size(rows, size)
         return pa.Table.from_batches(batches, reader.schema)
 
+    def check_size(self, rows: int, size: int) -> None:
+        """Check the rows and bytes of a result.
 
-def _lower_priority() -> None:
-    """Let other threads run before this one, where the system has priorities of threads (Linux)."""
-    if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
+        Raises:
+            MillraceError: if it is too large.
+        """
+        limits = self._limits
+        if limits is not None and (rows > limits.rows or size > limits.result_bytes):
+            raise MillraceError(
+                f"the query's result has more than {limits.rows:,} rows or {limits.result_bytes >> 20:,} MiB",
+                "Group or filter it, or subscribe to the table",
+            )
 
 
 def _interrupt(connection: Any, ended: threading.Event, seconds: float) -> None:

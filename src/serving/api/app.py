@@ -8,7 +8,7 @@ from functools import partial
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from lakehouse.access.read_log import Reads
@@ -20,6 +20,7 @@ from serving.api.readers import Readers, UnknownReaderError
 from serving.api.requests import seconds_of, terms_of, wanted_of
 from serving.api.sessions import Sessions
 from serving.api.sockets import Sockets
+from serving.api.timed_stream import TimedStream
 from serving.query_limits import TryLaterError
 from serving.sources.table_source import view_of
 from serving.stream.hub import Hub
@@ -108,15 +109,20 @@ class StreamingApi:
         """The rows now, a JSON object a line, with the position in a header."""
         reader, wanted = self._readers.find(request), wanted_of(request.query_params)
         role = reader.role
-        source = await self._hub.open_source(wanted, role)
-        position = await asyncio.to_thread(source.latest, None)
+        source = await self._hub.open_source(wanted, role, reader.name)
+        position = await asyncio.to_thread(source.first)
         if position is None:
             raise TryLaterError("a table of the query is not there yet", "Try again later")
         token = (await asyncio.to_thread(self._hub.subject, wanted, role, source)).token(position)
         self._following.seen(reader, wanted).note(position)
         lines = (b"".join(row + b"\n" for row in rows) for rows in source.rows(position))
-        return StreamingResponse(
-            lines, media_type="application/x-ndjson", headers={POSITION: token, **_NO_STORE}
+        return TimedStream(
+            lines,
+            "application/x-ndjson",
+            {POSITION: token, **_NO_STORE},
+            self._send_timeout,
+            partial(log_slow, request, wanted),
+            self._following.reading(reader),
         )
 
     async def stream(self, request: Request) -> Response:
@@ -152,7 +158,9 @@ class StreamingApi:
                         break
             yield b"]}"
 
-        return StreamingResponse(parts(), media_type="application/json", headers=_NO_STORE)
+        return TimedStream(
+            parts(), "application/json", _NO_STORE, self._send_timeout, partial(log_slow, request, wanted)
+        )
 
     async def begin_session(self, request: Request) -> Response:
         """Give a browser a cookie for its token, or a later one for its cookie."""
@@ -177,6 +185,7 @@ class StreamingApi:
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         del app
+        self._hub.start()
         following = asyncio.create_task(self._readers.follow_policy())
         yield
         following.cancel()

@@ -13,6 +13,14 @@ _LEAST_BUDGET = 16 << 10
 _MOST_BUDGET = 16 << 20
 
 
+def json_of(text: str | bytes) -> Any:
+    """A JSON value; None if the text is no JSON, or nested too deeply to read."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def wanted_of(fields: Mapping[str, Any]) -> Wanted:
     """The table or query to follow: `table` with `where` and `select`, or `sql`.
 
@@ -24,10 +32,7 @@ def wanted_of(fields: Mapping[str, Any]) -> Wanted:
     """
     where = fields.get("where") or {}
     if isinstance(where, str):
-        try:
-            where = json.loads(where)
-        except ValueError:
-            where = None
+        where = json_of(where)
     if not isinstance(where, dict):
         raise MillraceError("where is no JSON object", 'As an example: {"channel": ["Email"]}')
     select = fields.get("select") or ()

@@ -18,6 +18,10 @@ _SEND_BUFFER = 64 << 10
 """Send buffer of a connection (bytes): small, so that the server notices slow subscribers."""
 
 
+_RECEIVE_BUFFER = 16 << 10
+"""Receive buffer of a connection (bytes): small, since all that is in it is parsed at once."""
+
+
 @dataclass(frozen=True)
 class Served:
     """Settings of a server.
@@ -63,6 +67,7 @@ def serve(served: Served) -> None:
     )
     listening = config.bind_socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
     timeout = getattr(socket, "TCP_USER_TIMEOUT", None)  # Linux
     if timeout is not None:
         # Aborts closed connections with unsent data; longer than the send timeout, which is logged.

@@ -1,7 +1,6 @@
 """WebSockets: the first message names a table or query; later ones change the subscription's settings."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Any
@@ -11,13 +10,14 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from lakehouse.errors import MillraceError
 from serving.api.following import Following, log_slow
 from serving.api.readers import Reader, Readers, UnknownReaderError
-from serving.api.requests import position_of, terms_of, wanted_of
+from serving.api.requests import json_of, position_of, terms_of, wanted_of
 from serving.stream.hub import Hub, Wanted
 from serving.stream.messages import Message, closed_message
 from serving.stream.subscription import Subscription, Terms
 
 _FIRST_SECONDS = 10.0  # for the first message
 _CLOSE_SECONDS = 2.0
+_PAUSE_SECONDS = 0.1  # between two later messages
 _REFUSED, _SLOW = 1008, 1013
 """Close codes of RFC 6455 and its registry: policy violation, try again later."""
 _GONE = (asyncio.TimeoutError, RuntimeError, WebSocketDisconnect)
@@ -94,12 +94,13 @@ async def _listen(socket: WebSocket, subscription: Subscription) -> int:
     """Change the settings of the subscription, as the client asks."""
     while True:
         subscription.terms = terms_of(await _object(socket), subscription.terms)
+        await asyncio.sleep(_PAUSE_SECONDS)
 
 
 async def _object(socket: WebSocket) -> dict[str, Any]:
     try:
-        found = json.loads(await socket.receive_text())
-    except (ValueError, KeyError):  # a binary frame has no text
+        found = json_of(await socket.receive_text())
+    except KeyError:  # a binary frame has no text
         found = None
     if not isinstance(found, dict):
         raise MillraceError("a message has to be a JSON object", 'As an example: {"table": "gold.traffic"}')

@@ -1,7 +1,8 @@
 """The result of a standing query at versions of its tables."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -15,7 +16,59 @@ from lakehouse.errors import MillraceError
 from serving.admission import StandingText
 from serving.query_limits import QueryRunner
 from serving.role_query import answer
-from serving.sources.source import folder_of
+from serving.sources.row_changes import KeyedRow
+from serving.sources.row_json import key_json, row_json
+from serving.sources.source import CHUNK, folder_of
+
+
+class Part(NamedTuple):
+    """Rows of a result as JSON, one a line.
+
+    Args:
+        rows: the rows.
+        keys: their keys; None if they have none.
+    """
+
+    rows: bytes
+    keys: bytes | None
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return len(self.rows) + len(self.keys or b"")
+
+    def keyed(self) -> Iterator[KeyedRow]:
+        """The rows with their keys; a row without a key is its own."""
+        rows = self.rows.split(b"\n")
+        yield from zip(rows if self.keys is None else self.keys.split(b"\n"), rows, strict=True)
+
+
+def result_parts(
+    warehouse: Path,
+    query: StandingText,
+    versions: Mapping[str, int],
+    role: Role | None = None,
+    runner: QueryRunner | None = None,
+) -> Iterator[list[str] | Part]:
+    """The columns of a result, then its rows; see `compute`."""
+    runner = runner or QueryRunner()
+    found = compute(warehouse, query, versions, role, runner)
+    columns = found.column_names
+    yield columns
+    key = key_of(query, columns)
+    size = 0
+    for batch in found.to_batches(CHUNK):
+        rows = batch.to_pylist()
+        keys = b"\n".join(key_json(row, key) for row in rows) if key else None
+        part = Part(b"\n".join(map(row_json, rows)), keys)
+        size += part.size
+        runner.check_size(0, size)
+        yield part
+
+
+def key_of(query: StandingText, columns: list[str]) -> tuple[str, ...]:
+    """The columns of GROUP BY; empty if the result does not have all of them."""
+    return tuple(columns[place] for place in (query.key if columns else None) or ())
 
 
 def compute(

@@ -9,14 +9,14 @@ from typing import Any
 from lakehouse.access.role import Role
 from lakehouse.delta.log_files import written_at
 from serving.admission import StandingText
-from serving.query_limits import QueryRunner
-from serving.sources.query_result import compute
-from serving.sources.row_changes import ChangeGroup, KeyedRow, Position, result_changes
-from serving.sources.row_json import key_json, row_json
-from serving.sources.source import CHUNK, folder_of, identities_of, latest_versions
+from serving.processes.query_processes import Opened, QueryProcesses
+from serving.processes.result import Result
+from serving.sources.query_result import key_of, result_parts
+from serving.sources.row_changes import ChangeGroup, Position, result_changes
+from serving.sources.source import folder_of, identities_of, latest_versions
 
-_RESULTS = 3
-"""Number of cached results: the last one, and those from which readers catch up."""
+_RESULTS = 2
+"""Number of cached results: those between which there are changes."""
 
 
 class QuerySource:
@@ -26,7 +26,9 @@ class QuerySource:
         warehouse: folder of the tables.
         query: the query.
         role: role of the reader; None: a reader who sees everything.
-        runner: runs the query within limits; None: without limits.
+        processes: run the query within limits; None: it runs here, without limits.
+        reader: name of the reader.
+        opened: the query with its first result, if that is known.
     """
 
     def __init__(
@@ -34,24 +36,33 @@ class QuerySource:
         warehouse: Path,
         query: StandingText,
         role: Role | None = None,
-        runner: QueryRunner | None = None,
+        processes: QueryProcesses | None = None,
+        reader: str = "",
+        opened: Opened | None = None,
     ) -> None:
         self.tables = query.tables
         self._columns: list[str] = []
         self._warehouse = warehouse
         self._query = query
-        self._runner = runner
+        self._processes = processes
+        self._reader = reader
         self._role = role
-        self._results: OrderedDict[tuple[tuple[int, ...], ...], list[KeyedRow]] = OrderedDict()
+        self._results: OrderedDict[tuple[tuple[int, ...], ...], Result] = OrderedDict()
         self._lock = threading.Lock()
-        if (versions := self.latest(None)) is not None:
-            self._rows_at(versions)  # fails here if the query does
+        self._first = self.latest(None) if opened is None else opened.versions
+        if opened is not None and self._first is not None:
+            self._keep(self._first, opened.result)
+        elif self._first is not None:
+            self._result_at(self._first)  # fails here if the query does
 
     @property
     def key(self) -> tuple[str, ...]:
         """The columns of GROUP BY; empty before the first result, or if it does not have all of them."""
-        places = self._query.key if self._columns else None
-        return tuple(self._columns[place] for place in places or ())
+        return key_of(self._query, self._columns)
+
+    def first(self) -> Position | None:
+        """The position of the first result; None while a table was missing."""
+        return self._first
 
     def latest(self, known: Position | None) -> Position | None:
         """The latest versions of the tables, all read at the same moment."""
@@ -72,33 +83,35 @@ class QuerySource:
 
     def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
         """One group with the differences between the two results."""
-        rows, has_key = result_changes(self._rows_at(after), self._rows_at(upto))
+        before, found = self._result_at(after), self._result_at(upto)
+        rows, has_key = result_changes(before.keyed(), found.keyed())
         committed = max(self.written_at(upto)) / 1e9
         yield ChangeGroup(rows, upto, committed or None, has_key)
 
     def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
         """The result."""
-        rows = self._rows_at(position)
-        for start in range(0, len(rows), CHUNK):
-            yield [row for _, row in rows[start : start + CHUNK]]
+        yield from self._result_at(position).chunks()
 
-    def _rows_at(self, position: Position) -> list[KeyedRow]:
-        at = tuple(position[name] for name in self.tables), self.written_at(position)
+    def _result_at(self, position: Position) -> Result:
+        at = self._place(position)
         with self._lock:
             if at in self._results:
                 self._results.move_to_end(at)
                 return self._results[at]
-        rows = self._compute(position)
-        with self._lock:
-            self._results[at] = rows
-            while len(self._results) > _RESULTS:
+            while len(self._results) >= _RESULTS:
                 self._results.popitem(last=False)
-        return rows
+        return self._keep(position, self._compute(position))
 
-    def _compute(self, position: Position) -> list[KeyedRow]:
-        found = compute(self._warehouse, self._query, position, self._role, self._runner)
-        self._columns = found.column_names
-        rows = (row for batch in found.to_batches(CHUNK) for row in batch.to_pylist())
-        if key := self.key:
-            return [(key_json(row, key), row_json(row)) for row in rows]
-        return [(encoded, encoded) for encoded in map(row_json, rows)]
+    def _keep(self, position: Position, found: Result) -> Result:
+        self._columns = found.columns
+        with self._lock:
+            self._results[self._place(position)] = found
+        return found
+
+    def _place(self, position: Position) -> tuple[tuple[int, ...], ...]:
+        return tuple(position[name] for name in self.tables), self.written_at(position)
+
+    def _compute(self, position: Position) -> Result:
+        if self._processes is None:
+            return Result(result_parts(self._warehouse, self._query, position, self._role))
+        return self._processes.compute(self._warehouse, self._query, position, self._role, self._reader)

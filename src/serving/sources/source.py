@@ -26,6 +26,9 @@ class Source(Protocol):
     def latest(self, known: Position | None) -> Position | None:
         """The latest position; None while a table is missing. Less than `known` if one was recreated."""
 
+    def first(self) -> Position | None:
+        """The position to read first; None while a table is missing."""
+
     def identities(self) -> dict[str, str]:
         """The first characters of each table's id, by table."""
 

@@ -59,6 +59,10 @@ class TableSource:
         """The latest version; -1 while there is no table."""
         return {self._name: latest_version(self._folder, known[self._name] if known else -1)}
 
+    def first(self) -> Position:
+        """The latest version."""
+        return self.latest(None)
+
     def identities(self) -> dict[str, str]:
         """The table's id in Delta's log."""
         return identities_of(self._warehouse, self.tables)

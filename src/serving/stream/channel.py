@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from lakehouse.errors import MillraceError
+from serving.query_limits import TryLaterError
 from serving.sources.row_changes import ChangeGroup, Position, is_ahead
 from serving.sources.source import Source
 from serving.stream.messages import Published
@@ -122,7 +123,7 @@ class Channel:
         try:
             found = self._look(position)
         except MillraceError as error:
-            found, failure = None, error
+            found, failure = position if isinstance(error, TryLaterError) else None, error
         except Exception as error:  # noqa: BLE001 - subscribers wait, and the next poll may succeed
             found, failure = position, MillraceError(f"{type(error).__name__}: {error}", "It is tried again")
         else:

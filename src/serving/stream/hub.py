@@ -11,8 +11,8 @@ from typing import Any
 
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
-from serving.admission import admit
-from serving.query_limits import QueryLimits, QueryRunner, TryLaterError
+from serving.processes.query_processes import QueryProcesses
+from serving.query_limits import QueryLimits, TryLaterError
 from serving.sources.query_source import QuerySource
 from serving.sources.row_filter import wanted_of
 from serving.sources.shared_changes import SharedChanges
@@ -23,7 +23,7 @@ from serving.stream.resume_token import Subject
 from serving.stream.subscription import Subscription, Terms
 
 _TOKEN_DIGITS = 8
-_QUERY_THREADS = 4
+_THREADS = 64
 _LINGER_SECONDS = 30.0
 """Seconds for which a channel without subscribers stays open: they reconnect after a lost connection."""
 
@@ -105,11 +105,15 @@ class Hub:
         self._warehouse = warehouse
         self._limits = limits
         self._shared = SharedChanges(limits.shared_bytes)
-        self._queries = QueryRunner(limits.query)
-        self._query_threads = ThreadPoolExecutor(_QUERY_THREADS, "query")
+        self._queries = QueryProcesses(limits.query)
+        self._threads = ThreadPoolExecutor(_THREADS, "query")
         self._channels: dict[str, Channel] = {}
         self._opened_by: dict[str, str] = {}
         self._opening: dict[str, asyncio.Lock] = {}
+
+    def start(self) -> None:
+        """Prepare for queries."""
+        self._queries.start()
 
     async def channel(self, wanted: Wanted, role: Role, reader: str = "") -> Channel:
         """The channel of a table or query. It is closed some time after its last subscriber has left.
@@ -128,7 +132,7 @@ class Hub:
             if key not in self._channels:
                 try:
                     self._require_room(reader)
-                    source = await self.open_source(wanted, role)
+                    source = await self.open_source(wanted, role, reader)
                 except BaseException:
                     self._opening.pop(key, None)
                     raise
@@ -161,23 +165,24 @@ class Hub:
         """Number of open channels."""
         return len(self._channels)
 
-    async def open_source(self, wanted: Wanted, role: Role) -> Source:
+    async def open_source(self, wanted: Wanted, role: Role, reader: str = "") -> Source:
         """The source of a table or query, see `source`. Waiting queries hold no thread of others."""
-        threads = self._query_threads if wanted.sql is not None else None
-        return await asyncio.get_running_loop().run_in_executor(threads, self.source, wanted, role)
+        threads = self._threads if wanted.sql is not None else None
+        return await asyncio.get_running_loop().run_in_executor(threads, self.source, wanted, role, reader)
 
-    def source(self, wanted: Wanted, role: Role) -> Source:
+    def source(self, wanted: Wanted, role: Role, reader: str = "") -> Source:
         """The source of a table or query as a role sees it.
 
         Raises:
-            MillraceError: if the table does not exist, the query is not admitted, or there are too many.
+            TryLaterError: if there are too many queries, in total or of the reader.
+            MillraceError: if the table does not exist, or the query is not admitted.
         """
         if wanted.sql is not None:
-            query = admit(wanted.sql, role)
             standing = sum(isinstance(each.source, QuerySource) for each in self._channels.values())
             if standing >= self._limits.queries:
                 raise TryLaterError("too many standing queries", "Try again later, or subscribe to a table")
-            return QuerySource(self._warehouse, query, role, self._queries)
+            opened = self._queries.open(self._warehouse, wanted.sql, role, reader)
+            return QuerySource(self._warehouse, opened.query, role, self._queries, reader, opened)
         view = view_of(role, wanted.table or "")
         narrowed = wanted_of(view, wanted.where, wanted.select)
         return TableSource(self._warehouse, view, narrowed, self._shared)
@@ -192,7 +197,8 @@ class Hub:
             channel.stop()
         self._channels.clear()
         self._opened_by.clear()
-        self._query_threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._queries.stop()
 
     def _require_room(self, reader: str) -> None:
         """Raise a TryLaterError if there are too many channels, of this reader or of all."""

@@ -1,7 +1,6 @@
 """Routes to register, list and remove webhooks."""
 
 import asyncio
-import json
 import secrets
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
@@ -17,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from lakehouse.access.read_log import Reads
 from lakehouse.errors import MillraceError
 from serving.api.readers import Readers
-from serving.api.requests import position_of, terms_of, wanted_of
+from serving.api.requests import json_of, position_of, terms_of, wanted_of
 from serving.stream.hub import Hub
 from serving.stream.subscription import Terms
 from serving.webhooks.deliveries import Deliveries
@@ -89,7 +88,7 @@ class Webhooks:
         if not isinstance(url, str):
             raise MillraceError("url is missing", "Say where changes are to be sent")
         check_target(url, self._hosts, is_local=reader.is_local)
-        source = await self._hub.open_source(wanted, reader.role)
+        source = await self._hub.open_source(wanted, reader.role, reader.name)
         if after is not None:
             self._hub.subject(wanted, reader.role, source).position(after)
         webhook = Webhook(
@@ -125,10 +124,7 @@ async def _object(request: Request) -> dict[str, Any]:
         body += part
         if len(body) > _MOST_BODY:
             raise MillraceError(f"the body has more than {_MOST_BODY:,} bytes", "Shorten the query")
-    try:
-        found = json.loads(body)
-    except ValueError:
-        found = None
+    found = json_of(body)
     if not isinstance(found, dict):
         raise MillraceError(
             "the body is no JSON object", 'As an example: {"url": "…", "table": "gold.traffic"}'

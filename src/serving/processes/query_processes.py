@@ -1,0 +1,94 @@
+"""Runs each query in a process of its own, within the limits of its reader."""
+
+from collections.abc import Generator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lakehouse.access.role import Role
+from lakehouse.errors import MillraceError
+from serving.admission import StandingText
+from serving.processes.fork_server import ForkServer
+from serving.processes.result import Result, ResultMemory
+from serving.processes.turns import Turns
+from serving.query_limits import QueryLimits
+
+_ENDED = MillraceError("the query was ended, since it took too long or too much memory", "Group or filter it")
+
+
+class Opened(NamedTuple):
+    """A query with its first result.
+
+    Args:
+        query: the query.
+        versions: versions of its tables; None if one does not exist.
+        result: its result at these versions; empty without them.
+    """
+
+    query: StandingText
+    versions: dict[str, int] | None
+    result: Result
+
+
+class QueryProcesses:
+    """Runs queries.
+
+    Args:
+        limits: the limits of queries and readers.
+    """
+
+    def __init__(self, limits: QueryLimits) -> None:
+        self._limits = limits
+        self._turns = Turns(limits)
+        self._memory = ResultMemory(limits)
+        self._forks = ForkServer()
+
+    def start(self) -> None:
+        """Prepare for queries, so that the first one is not slow."""
+        self._forks.start()
+
+    def stop(self) -> None:
+        """End the processes."""
+        self._forks.stop()
+
+    def open(self, warehouse: Path, sql: str, role: Role, reader: str) -> Opened:
+        """An admitted query with its result, see `serving.admission`.
+
+        Raises:
+            TryLaterError: if the reader has no turn, or there is no memory for the result.
+            MillraceError: if the query is not admitted, fails or exceeds a limit.
+        """
+        with self._turns.turn(reader), closing(self._run("open", warehouse, sql, role)) as items:
+            query, versions = next(items), next(items)
+            return Opened(query, versions or None, Result(items, self._memory, reader))
+
+    def compute(
+        self,
+        warehouse: Path,
+        query: StandingText,
+        versions: Mapping[str, int],
+        role: Role | None,
+        reader: str,
+    ) -> Result:
+        """The result of a query at versions of its tables.
+
+        Raises:
+            TryLaterError: if the reader has no turn, or there is no memory for the result.
+            MillraceError: if the query fails or exceeds a limit, or a version can't be read any more.
+        """
+        with (
+            self._turns.turn(reader),
+            closing(self._run("compute", warehouse, query, versions, role)) as items,
+        ):
+            return Result(items, self._memory, reader)
+
+    def _run(self, task: str, *arguments: Any) -> Generator[Any, None, None]:
+        with self._forks.fork() as connection:
+            try:
+                connection.send((task, arguments, self._limits))
+                while (item := connection.recv()) is not None:
+                    if isinstance(item, tuple) and not hasattr(item, "_fields"):
+                        raise MillraceError(*item)
+                    yield item
+            except (EOFError, OSError):
+                raise _ENDED from None

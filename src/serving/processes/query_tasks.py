@@ -1,0 +1,104 @@
+"""The tasks of query processes: to open a query, and to run it again."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pyarrow as pa
+
+from lakehouse.access.role import Role
+from lakehouse.delta.sql_views import in_utc
+from lakehouse.errors import MillraceError
+from lakehouse.rows.duckdb_sql import connect
+from serving.admission import StandingText, admit
+from serving.query_limits import QueryLimits, QueryRunner
+from serving.sources.query_result import Part, result_parts
+from serving.sources.source import latest_versions
+
+_QUICK_SECONDS = 0.25
+"""Seconds for which a query has the priority of the server; a longer one gives way to others."""
+_NICE = 19
+_LOOK_SECONDS = 0.05
+_SLACK_SECONDS = 5.0
+_OVERHEAD = 96 << 20
+"""Bytes of a process in addition to DuckDB's: code, and rows on their way into and out of DuckDB."""
+
+Task = tuple[str, tuple[Any, ...], QueryLimits]
+"""Name of a task, its arguments, and limits."""
+
+
+def opened(limits: QueryLimits, warehouse: Path, sql: str, role: Role | None) -> Iterator[object]:
+    """The admitted query, the latest versions of its tables, and its result at these, if they all exist."""
+    query = admit(sql, role)
+    yield query
+    versions = latest_versions(warehouse, query.tables, None)
+    yield versions or {}
+    if versions is not None:
+        yield from computed(limits, warehouse, query, versions, role)
+
+
+def computed(
+    limits: QueryLimits, warehouse: Path, query: StandingText, versions: Mapping[str, int], role: Role | None
+) -> Iterator[list[str] | Part]:
+    """The columns of the result, then its rows in parts."""
+    yield from result_parts(warehouse, query, versions, role, QueryRunner(limits))
+
+
+TASKS: Mapping[str, Callable[..., Iterator[object]]] = {"open": opened, "compute": computed}
+
+
+def warm_up() -> None:
+    """Do once what each process would do first. DuckDB's threads end with its connections."""
+    admit("SELECT count(*) AS n FROM gold.funnel")
+    with closing(connect()) as connection:
+        rows = pa.table({"n": pa.array([0], pa.int64()), "t": pa.array([None], pa.timestamp("us", "UTC"))})
+        connection.register("r", rows)
+        connection.sql(f"SELECT {in_utc(rows.schema)} FROM r").to_arrow_reader(1).read_all().to_pylist()
+
+
+def serve(connection: Connection) -> None:
+    """Run one task: send its items, then None; or the problem and the next step of its error."""
+    name, arguments, limits = connection.recv()
+    signal.setitimer(signal.ITIMER_REAL, limits.seconds + _SLACK_SECONDS)  # SIGALRM ends the process
+    threading.Thread(target=_watch, args=(connection, limits), daemon=True).start()
+    try:
+        for item in TASKS[name](limits, *arguments):
+            connection.send(item)
+        connection.send(None)
+    except MillraceError as error:
+        connection.send((error.problem, error.next_step))
+    except RecursionError:
+        connection.send(("the query is nested too deeply", "Write it with fewer parentheses and terms"))
+    except MemoryError:
+        connection.send(_too_large(limits))
+
+
+def _watch(connection: Connection, limits: QueryLimits) -> None:
+    """End the process if its reader has gone or it takes too much memory, and lower its priority in time."""
+    since, is_lowered, before = time.monotonic(), False, _memory()
+    while True:
+        if connection.poll(_LOOK_SECONDS):  # only its end can come
+            os._exit(0)
+        if _memory() - before > limits.memory + _OVERHEAD:
+            connection.send(_too_large(limits))
+            os._exit(0)
+        if not is_lowered and time.monotonic() - since > _QUICK_SECONDS:
+            is_lowered = True
+            os.setpriority(os.PRIO_PROCESS, os.getpid(), _NICE)
+
+
+def _memory() -> int:
+    """Bytes of this process in memory, without those of files, on Linux."""
+    found = psutil.Process().memory_info()
+    return int(found.rss - getattr(found, "shared", 0))
+
+
+def _too_large(limits: QueryLimits) -> tuple[str, str]:
+    return f"the query needs more than {limits.memory >> 20:,} MiB of memory", "Group or filter it"
