@@ -38,7 +38,7 @@ class QueryLimits:
     """
 
     seconds: float = 30.0
-    memory: int = 64 << 20
+    memory: int = 48 << 20
     disk: int = 2 << 30
     rows: int = 100_000
     result_bytes: int = 16 << 20

@@ -3,19 +3,25 @@
 import asyncio
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from kit.access import ROLES, policy
+from kit.polling import eventually
 from kit.warehouse_builder import append_rows
 from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
 from serving.admission import admit
+from serving.processes.query_processes import QueryProcesses
+from serving.processes.result import Result, ResultMemory
+from serving.processes.turns import Turns
 from serving.query_limits import QueryLimits, QueryRunner, TryLaterError
-from serving.sources.query_result import compute
+from serving.sources.query_result import Part, compute, result_parts
 from serving.stream.hub import Hub, Limits, Wanted
 
 NAME = "gold.touches"
@@ -64,24 +70,95 @@ def test_query_within_the_limits_gives_its_whole_result(home: Path) -> None:
     assert len(run(home, f"SELECT touch_id, visitor_id FROM {NAME}")) == ROWS
 
 
-def test_query_waits_for_its_turn_and_is_told_to_come_later() -> None:
-    runner = QueryRunner(QueryLimits(seconds=0.2, at_once=1))
-    holds, done = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with runner.connection():
-            holds.set()
-            done.wait(10)
-
-    other = threading.Thread(target=hold)
-    other.start()
-    holds.wait(10)
-    with pytest.raises(TryLaterError), runner.connection():
+def test_reader_has_one_turn_and_others_theirs() -> None:
+    turns = Turns(QueryLimits(seconds=0.2, at_once=2))
+    with turns.turn("one"):
+        with pytest.raises(TryLaterError), turns.turn("one"):
+            pass
+        with turns.turn("two"), pytest.raises(TryLaterError), turns.turn("three"):
+            pass
+        with turns.turn("three"):
+            pass
+    with turns.turn("one"):
         pass
-    done.set()
-    other.join()
-    with runner.connection() as connection:
-        assert runner.fetch(connection, "SELECT 1 AS n").to_pylist() == [{"n": 1}]
+
+
+def test_few_queries_of_a_reader_wait() -> None:
+    turns, refused = Turns(QueryLimits(seconds=60.0, waiting=2)), []
+
+    def wait() -> None:
+        try:
+            with turns.turn("one"):
+                pass
+        except TryLaterError as error:
+            refused.append(error)
+
+    with turns.turn("one"):
+        threads = [threading.Thread(target=wait) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        eventually(lambda: len(refused) == 3)
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 3
+
+
+def test_results_are_limited_in_total_and_by_reader() -> None:
+    memory = ResultMemory(QueryLimits(kept_bytes=50, kept_bytes_of_reader=30))
+    part = Part(b"x" * 20, None)
+    first = Result([["a"], part], memory, "one")
+    with pytest.raises(TryLaterError):
+        Result([["a"], part], memory, "one")
+    second = Result([["a"], part], memory, "two")
+    with pytest.raises(TryLaterError):
+        Result([["a"], part], memory, "three")
+    del first
+    Result([["a"], part], memory, "one")
+    assert list(second.chunks()) == [[part.rows]]
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[QueryProcesses]:
+    found = QueryProcesses(LIMITS)
+    yield found
+    found.stop()
+
+
+def test_process_gives_the_result_of_the_query(home: Path, processes: QueryProcesses) -> None:
+    sql = f"SELECT visitor_id, count(*) AS touches FROM {NAME} GROUP BY visitor_id"
+    opened = processes.open(home / "warehouse", sql, None, "one")
+    again = processes.compute(home / "warehouse", opened.query, {NAME: 0}, None, "one")
+    here = Result(result_parts(home / "warehouse", admit(sql), {NAME: 0}))
+    assert (opened.versions, opened.query.tables) == ({NAME: 0}, (NAME,))
+    assert opened.result.columns == again.columns == here.columns == ["visitor_id", "touches"]
+    assert sorted(opened.result.keyed()) == sorted(again.keyed()) == sorted(here.keyed())
+
+
+@pytest.mark.parametrize(
+    ("sql", "problem"),
+    [
+        (f"SELECT count(*) AS n FROM {PRODUCT}", "took more than 2 s|MiB of memory"),
+        (f"SELECT {'+'.join(['1'] * 900)} AS n FROM {NAME}", "nested too deeply"),
+        (f"SELECT {'(' * 2000}1{')' * 2000} AS n FROM {NAME}", "expression depth"),
+        ("SELECT 1 AS n", "reads no table"),
+    ],
+)
+def test_process_gives_the_reason_why_a_query_fails(
+    home: Path, processes: QueryProcesses, sql: str, problem: str
+) -> None:
+    with pytest.raises(MillraceError, match=problem):
+        processes.open(home / "warehouse", sql, None, "one")
+
+
+def test_fork_server_is_started_again_after_it_was_killed(home: Path, processes: QueryProcesses) -> None:
+    sql = f"SELECT touch_id FROM {NAME}"
+    processes.open(home / "warehouse", sql, None, "one")
+    (server,) = (
+        each for each in psutil.Process().children() if any("fork_server" in part for part in each.cmdline())
+    )
+    server.kill()
+    server.wait()
+    assert len(list(processes.open(home / "warehouse", sql, None, "one").result.keyed())) == ROWS
 
 
 def test_waiting_queries_hold_no_thread_of_requests_for_tables(home: Path, tmp_path: Path) -> None:

@@ -102,6 +102,8 @@ async def _object(socket: WebSocket) -> dict[str, Any]:
         found = json_of(await socket.receive_text())
     except KeyError:  # a binary frame has no text
         found = None
+    except RuntimeError:  # the connection was closed since
+        raise WebSocketDisconnect from None
     if not isinstance(found, dict):
         raise MillraceError("a message has to be a JSON object", 'As an example: {"table": "gold.traffic"}')
     return found

@@ -51,7 +51,7 @@ class QueryProcesses:
         """End the processes."""
         self._forks.stop()
 
-    def open(self, warehouse: Path, sql: str, role: Role, reader: str) -> Opened:
+    def open(self, warehouse: Path, sql: str, role: Role | None, reader: str) -> Opened:
         """An admitted query with its result, see `serving.admission`.
 
         Raises:

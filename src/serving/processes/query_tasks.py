@@ -23,7 +23,7 @@ from serving.sources.query_result import Part, result_parts
 from serving.sources.source import latest_versions
 
 _QUICK_SECONDS = 0.25
-"""Seconds for which a query has the priority of the server; a longer one gives way to others."""
+"""Processor time for which a query has the priority of the server (s); a longer one gives way to others."""
 _NICE = 19
 _LOOK_SECONDS = 0.05
 _SLACK_SECONDS = 5.0
@@ -82,14 +82,14 @@ def serve(connection: Connection) -> None:
 
 def _watch(connection: Connection, limits: QueryLimits) -> None:
     """End the process if its reader has gone or it takes too much memory, and lower its priority in time."""
-    since, is_lowered, before = time.monotonic(), False, _memory()
+    since, is_lowered, before = time.process_time(), False, _memory()
     while True:
         if connection.poll(_LOOK_SECONDS):  # only its end can come
             os._exit(0)
         if _memory() - before > limits.memory + _OVERHEAD:
             connection.send(_too_large(limits))
             os._exit(0)
-        if not is_lowered and time.monotonic() - since > _QUICK_SECONDS:
+        if not is_lowered and time.process_time() - since > _QUICK_SECONDS:
             is_lowered = True
             os.setpriority(os.PRIO_PROCESS, os.getpid(), _NICE)
 

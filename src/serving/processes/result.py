@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from serving.query_limits import QueryLimits, TryLaterError
 from serving.sources.query_result import Part
-from serving.sources.row_changes import KeyedRow
+from serving.sources.row_changes import KeyedRow, RowChange, as_whole, result_changes
 
 
 class ResultMemory:
@@ -73,6 +73,41 @@ class Result:
         for part in self._parts:
             yield part.rows.split(b"\n")
 
-    def keyed(self) -> list[KeyedRow]:
+    def keyed(self) -> Iterator[KeyedRow]:
         """The rows with their keys."""
-        return [pair for part in self._parts for pair in part.keyed()]
+        for part in self._parts:
+            yield from part.keyed()
+
+    def changes_to(self, later: "Result") -> tuple[list[RowChange], bool]:
+        """Changes up to a later result, see `result_changes`. Equal rows take no memory for long."""
+        with _ONE_AT_A_TIME:
+            common = Counter(row for _, row in self.keyed()) & Counter(row for _, row in later.keyed())
+            rows, is_unique = result_changes(_without(self, common), _without(later, common))
+            has_key = is_unique and _has_key(self) and _has_key(later)
+            if is_unique and not has_key:
+                rows = as_whole(rows)
+            return rows, has_key
+
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def _has_key(result: Result) -> bool:
+    """Whether no key occurs twice."""
+    seen: set[bytes] = set()
+    count = 0
+    for key, _ in result.keyed():
+        seen.add(key)
+        count += 1
+    return len(seen) == count
+
+
+def _without(result: Result, common: Counter[bytes]) -> list[KeyedRow]:
+    """The rows of a result without the common ones."""
+    left, found = Counter(common), []
+    for key, row in result.keyed():
+        if left[row] > 0:
+            left[row] -= 1
+        else:
+            found.append((key, row))
+    return found

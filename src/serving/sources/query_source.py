@@ -12,7 +12,7 @@ from serving.admission import StandingText
 from serving.processes.query_processes import Opened, QueryProcesses
 from serving.processes.result import Result
 from serving.sources.query_result import key_of, result_parts
-from serving.sources.row_changes import ChangeGroup, Position, result_changes
+from serving.sources.row_changes import ChangeGroup, Position
 from serving.sources.source import folder_of, identities_of, latest_versions
 
 _RESULTS = 2
@@ -83,8 +83,8 @@ class QuerySource:
 
     def between(self, after: Position, upto: Position) -> Iterator[ChangeGroup]:
         """One group with the differences between the two results."""
-        before, found = self._result_at(after), self._result_at(upto)
-        rows, has_key = result_changes(before.keyed(), found.keyed())
+        before = self._result_at(after)
+        rows, has_key = before.changes_to(self._result_at(upto))
         committed = max(self.written_at(upto)) / 1e9
         yield ChangeGroup(rows, upto, committed or None, has_key)
 

@@ -95,7 +95,7 @@ def conflate(groups: Sequence[ChangeGroup]) -> ChangeGroup:
         return last
     rows = [row for group in groups for row in group.rows]
     has_key = all(group.has_key for group in groups)
-    net = _by_key(rows) if has_key else _as_whole(rows)
+    net = _by_key(rows) if has_key else as_whole(rows)
     return ChangeGroup(net, last.position, last.committed_at, has_key)
 
 
@@ -108,7 +108,7 @@ def result_changes(before: Sequence[KeyedRow], after: Sequence[KeyedRow]) -> tup
     has_key = all(len(dict(rows)) == len(rows) for rows in (before, after))
     rows = [RowChange(key, row, None) for key, row in before]
     rows += [RowChange(key, None, row) for key, row in after]
-    return (_by_key if has_key else _as_whole)(rows), has_key
+    return (_by_key if has_key else as_whole)(rows), has_key
 
 
 def is_ahead(position: Position, other: Position) -> bool:
@@ -126,7 +126,8 @@ def _by_key(rows: Iterable[RowChange]) -> list[RowChange]:
     return list(found.values())
 
 
-def _as_whole(rows: Iterable[RowChange]) -> list[RowChange]:
+def as_whole(rows: Iterable[RowChange]) -> list[RowChange]:
+    """The net deletes and inserts of whole rows."""
     counts: Counter[bytes] = Counter()
     for row in rows:
         if row.before is not None:
