@@ -1,4 +1,4 @@
-"""A minute of requests that want memory, threads and connections, beside a client that behaves."""
+"""A minute of requests to the collector that want memory and threads, beside a client that behaves."""
 
 import gzip
 import http.client
@@ -8,16 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from urllib.parse import quote
 
 import psutil
 import pytest
 
-from kit.access import token_of, with_tokens
-from kit.api_process import api_process
 from kit.collecting import ONE_SOURCE, collector, values_in, with_sources
 from kit.home import Home
-from kit.warehouse_builder import append_rows
 from millrace.local.process.ports import stable_port
 
 pytestmark = pytest.mark.long
@@ -25,7 +21,6 @@ pytestmark = pytest.mark.long
 ALONE, HOSTILE = 20.0, 60.0  # seconds
 PAUSE = 0.02  # seconds between two requests of the client that behaves
 SILENT = 40
-TOKEN = {"Authorization": f"Bearer {token_of('shop')}"}
 
 Ask = Callable[[int], None]
 
@@ -79,33 +74,6 @@ COLLECTOR: dict[str, Ask] = {
     "many fields": zipped(b'{"batch":[{' + b'"a":0,' * 160_000 + b'"a":0}]}', "key"),
     "silent bodies": silent(b"POST /v1/batch HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\n\r\n"),
     "silent heads": silent(b"POST /v1/ba"),
-}
-CROSS = "SELECT count(*) AS n FROM " + ", ".join(f"gold.funnel AS t{number}" for number in range(9))
-WIDE = (
-    "SELECT "
-    + ", ".join(f"t{n}.step AS s{n}" for n in range(3))
-    + " FROM "
-    + ", ".join(f"gold.funnel AS t{n}" for n in range(3))
-)
-
-
-def query(sql: str) -> Ask:
-    return lambda port: void(request(port, "GET", f"/v1/rows?sql={quote(sql)}", **TOKEN))
-
-
-def conditions(port: int) -> None:
-    """Follow the table with other conditions each time."""
-    for number in range(20):
-        where = quote(json.dumps({"step": [f"{time.monotonic()} {number}"]}))
-        void(request(port, "GET", f"/v1/poll?table=gold.funnel&wait=0&where={where}", **TOKEN))
-
-
-API: dict[str, Ask] = {
-    "endless query": query(CROSS),
-    "large result": query(WIDE),
-    "conditions": conditions,
-    "silent heads": silent(b"GET /v1/ro"),
-    "silent bodies": silent(b"POST /v1/webhooks HTTP/1.1\r\nHost: a\r\nContent-Length: 4000\r\n\r\n"),
 }
 
 
@@ -202,20 +170,3 @@ def test_collector_serves_others_during_a_minute_of_hostile_requests(new_home: C
         node.wait_until_forwarded()
     arrived = {value.get("messageId") for value in values_in(home)}
     assert set(sent) <= arrived
-
-
-def test_api_serves_others_during_a_minute_of_hostile_requests(new_home: Callable[..., Home]) -> None:
-    home = new_home()
-    with_tokens(home.path, "roles: {}\n", shop="admin", other="admin")
-    append_rows(home.path, "gold.funnel", [{"step": f"s{number}"} for number in range(300)])
-    other = {"Authorization": f"Bearer {token_of('other')}"}
-    with api_process(home.path, place=home.path) as server:
-        assert server.process is not None
-        measure(
-            psutil.Process(server.process.pid),
-            API,
-            server.port,
-            lambda: request(server.port, "GET", "/v1/rows?table=gold.funnel", **other),
-            memory=400 << 20,
-            slower=4,  # a query takes one of two cores, and Python's threads take turns
-        )

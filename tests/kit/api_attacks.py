@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from socket import SO_RCVBUF, SOL_SOCKET, create_connection, socket
 from urllib.parse import quote
@@ -35,26 +36,20 @@ def _many(sql: str) -> Attack:
     """A query with other text each time, several at once."""
 
     def ask(port: int, token: str) -> None:
-        texts = [f"{sql} -- {time.monotonic()} {number}" for number in range(_MANY)]
-        threads = [threading.Thread(target=_query(text), args=(port, token)) for text in texts]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(_MANY) as threads:
+            for number in range(_MANY):
+                threads.submit(_query(f"{sql} -- {time.monotonic()} {number}"), port, token)
 
     return ask
 
 
-def _ask(
-    port: int, token: str, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] = {}
-) -> None:
+def _ask(port: int, token: str, method: str, path: str, body: bytes | None = None) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
-        connection.request(method, path, body, {"Authorization": f"Bearer {token}", **headers})
+        connection.request(method, path, body, {"Authorization": f"Bearer {token}"})
         connection.getresponse().read()
     finally:
         connection.close()
-    time.sleep(_PAUSE)
 
 
 def _conditions(port: int, token: str) -> None:
@@ -148,10 +143,9 @@ ATTACKS: Mapping[str, Attack] = {
 
 def _repeat(attack: Attack, port: int, token: str) -> None:
     while True:
-        try:
+        with suppress(OSError, http.client.HTTPException, WebSocketException):
             attack(port, token)
-        except (OSError, http.client.HTTPException, WebSocketException):
-            time.sleep(_PAUSE)
+        time.sleep(_PAUSE)
 
 
 def main(port: int, tokens: list[str]) -> None:
@@ -159,8 +153,7 @@ def main(port: int, tokens: list[str]) -> None:
     for attack in ATTACKS.values():
         for token in tokens:
             threading.Thread(target=_repeat, args=(attack, port, token), daemon=True).start()
-    with suppress(KeyboardInterrupt):
-        threading.Event().wait()
+    threading.Event().wait()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from lakehouse.errors import MillraceError
 from serving.query_limits import TryLaterError
 from serving.sources.row_changes import ChangeGroup, Position, is_ahead
 from serving.sources.source import Source
+from serving.stream.byte_budget import ByteBudget
 from serving.stream.messages import Published
 from serving.stream.resume_token import Subject
 from serving.stream.snapshots import Snapshots
@@ -30,12 +31,21 @@ class Channel:
         digest: digest of the table or query, for resume tokens.
         most_bytes: maximum bytes of kept changes; older changes are read from the tables again.
         interval: seconds between polls of the log.
+        budget: bytes that it keeps together with other channels; None: no limit.
     """
 
-    def __init__(self, source: Source, digest: str, most_bytes: int, interval: float) -> None:
+    def __init__(
+        self,
+        source: Source,
+        digest: str,
+        most_bytes: int,
+        interval: float,
+        budget: ByteBudget | None = None,
+    ) -> None:
         self.source = source
         self.subject = Subject(digest, source.key, {})
-        self.snapshots = Snapshots(source)
+        self._budget = budget or ByteBudget()
+        self.snapshots = Snapshots(source, self._budget)
         self.generation = 0
         """Counts how often a table was recreated."""
         self.position: Position | None = None
@@ -112,6 +122,7 @@ class Channel:
     def stop(self) -> None:
         """Stop the thread, without waiting for its end."""
         self._stopping.set()
+        self._forget()
 
     def _follow(self) -> None:
         position: Position | None = None
@@ -155,28 +166,41 @@ class Channel:
 
     def _tell(self, call: Callable[..., None], *arguments: object) -> None:
         with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(call, *arguments)
+            self._loop.call_soon_threadsafe(self._unless_stopped, call, *arguments)
+
+    def _unless_stopped(self, call: Callable[..., None], *arguments: object) -> None:
+        if not self._stopping.is_set():
+            call(*arguments)
 
     def _begin(self, position: Position, identities: dict[str, str]) -> None:
         self.generation += self.position is not None
         self.failure, self.position, self._first = None, position, position
         self.subject = replace(self.subject, key=self.source.key, identities=identities)
-        self.snapshots = Snapshots(self.source)
-        self._kept.clear()
-        self._kept_bytes = 0
+        self._forget()
+        self.snapshots = Snapshots(self.source, self._budget)
         self._places = {_as_key(position): self.end}
         self._wake()
+
+    def _forget(self) -> None:
+        """Keep no snapshot and no groups."""
+        self.snapshots.close()
+        self._kept.clear()
+        self._count(-self._kept_bytes)
+
+    def _count(self, size: int) -> None:
+        self._kept_bytes += size
+        self._budget.used += size
 
     def _append(self, group: ChangeGroup) -> None:
         self.position = group.position
         self._kept.append(Published(group, self.subject))
         self.end += 1
         self.bytes_ended += group.size
-        self._kept_bytes += group.size
+        self._count(group.size)
         self._places[_as_key(group.position)] = self.end
-        while self._kept_bytes > self._most_bytes and len(self._kept) > 1:
+        while (self._kept_bytes > self._most_bytes or not self._budget.has_room()) and len(self._kept) > 1:
             gone = self._kept.popleft()
-            self._kept_bytes -= gone.group.size
+            self._count(-gone.group.size)
             if self._first is not None:
                 self._places.pop(_as_key(self._first), None)
             self._first = gone.group.position

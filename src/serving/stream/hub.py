@@ -18,6 +18,7 @@ from serving.sources.row_filter import wanted_of
 from serving.sources.shared_changes import SharedChanges
 from serving.sources.source import Source
 from serving.sources.table_source import TableSource, view_of
+from serving.stream.byte_budget import ByteBudget
 from serving.stream.channel import Channel
 from serving.stream.resume_token import Subject
 from serving.stream.subscription import Subscription, Terms
@@ -76,6 +77,7 @@ class Limits:
 
     Args:
         channel_bytes: maximum bytes of changes that each channel keeps.
+        kept_bytes: maximum bytes of changes and snapshots that all channels keep.
         shared_bytes: maximum bytes of unfiltered changes of all tables.
         channels: maximum number of channels. Each has a thread.
         channels_of_reader: maximum number of channels that one reader has opened.
@@ -85,6 +87,7 @@ class Limits:
     """
 
     channel_bytes: int = 16 << 20
+    kept_bytes: int = 64 << 20
     shared_bytes: int = 32 << 20
     channels: int = 256
     channels_of_reader: int = 32
@@ -107,6 +110,7 @@ class Hub:
         self._shared = SharedChanges(limits.shared_bytes)
         self._queries = QueryProcesses(limits.query)
         self._threads = ThreadPoolExecutor(_THREADS, "query")
+        self._kept = ByteBudget(limits.kept_bytes)
         self._channels: dict[str, Channel] = {}
         self._opened_by: dict[str, str] = {}
         self._opening: dict[str, asyncio.Lock] = {}
@@ -137,7 +141,11 @@ class Hub:
                     self._opening.pop(key, None)
                     raise
                 self._channels[key] = Channel(
-                    source, key[:_TOKEN_DIGITS], self._limits.channel_bytes, self._limits.interval
+                    source,
+                    key[:_TOKEN_DIGITS],
+                    self._limits.channel_bytes,
+                    self._limits.interval,
+                    self._kept,
                 )
                 self._opened_by[key] = reader
                 self._close_later(key)

@@ -6,12 +6,15 @@ from typing import TypeVar
 
 from serving.sources.row_changes import Position
 from serving.sources.source import Source
+from serving.stream.byte_budget import ByteBudget
 from serving.stream.messages import Message, reset_message, rows_message
 from serving.stream.resume_token import Subject
 
 _T = TypeVar("_T")
-_SHARED_BYTES = 4 << 20
+_SHARED_BYTES = 1 << 20
 """Maximum bytes of a cached snapshot; larger ones are read for each subscriber."""
+_COPIES = 3
+"""Rows, messages and events of a snapshot are kept."""
 
 
 class Snapshots:
@@ -19,10 +22,14 @@ class Snapshots:
 
     Args:
         source: the source.
+        budget: bytes of all cached snapshots and changes.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, budget: ByteBudget) -> None:
         self._source = source
+        self._budget = budget
+        self._bytes = 0
+        self._is_open = True
         self._lock = asyncio.Lock()
         self._kept: list[Message] = []
         self.position: Position | None = None
@@ -44,7 +51,7 @@ class Snapshots:
                     if size > _SHARED_BYTES:
                         break
                 else:
-                    self._kept, self.position = found, position
+                    self._keep(found, position, size * _COPIES)
             else:
                 found, rest = self._kept, None
         for message in found:
@@ -52,6 +59,22 @@ class Snapshots:
         if rest is not None:
             async for message in rest:
                 yield message
+
+    def close(self) -> None:
+        """Keep no snapshot from now on."""
+        self._is_open = False
+        self._forget()
+
+    def _forget(self) -> None:
+        self._kept, self.position = [], None
+        self._budget.used -= self._bytes
+        self._bytes = 0
+
+    def _keep(self, found: list[Message], position: Position, size: int) -> None:
+        self._forget()
+        if self._is_open and self._budget.has_room(size):
+            self._kept, self.position, self._bytes = found, position, size
+            self._budget.used += size
 
     async def _messages(self, subject: Subject, position: Position) -> AsyncGenerator[Message, None]:
         yield reset_message(subject, position)

@@ -7,6 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from serving.processes.result import Result
+from serving.sources.query_result import Part
 from serving.sources.row_changes import ChangeGroup, KeyedRow, RowChange, conflate, result_changes
 from serving.sources.row_json import key_json, row_json
 
@@ -20,6 +22,16 @@ keys = st.sampled_from([None, ("k",), ("k", "v")])
 
 def keyed(rows: list[dict[str, Any]], key: tuple[str, ...] | None) -> list[KeyedRow]:
     return [(key_json(row, key) if key else row_json(row), row_json(row)) for row in rows]
+
+
+def stored(rows: list[dict[str, Any]], key: tuple[str, ...] | None) -> Result:
+    """A result in parts of two rows."""
+    pairs = keyed(rows, key)
+    parts = [pairs[start : start + 2] for start in range(0, len(pairs), 2)]
+    return Result(
+        Part(b"\n".join(row for _, row in part), b"\n".join(each for each, _ in part) if key else None)
+        for part in parts
+    )
 
 
 def changes(before: list[dict[str, Any]], after: list[dict[str, Any]], key: Any) -> list[RowChange]:
@@ -49,6 +61,13 @@ def test_conflated_groups_turn_the_first_result_into_the_last(
     found = [result_changes(before, after) for before, after in pairwise(results)]
     groups = [ChangeGroup(changes, {}, has_key=has_key) for changes, has_key in found]
     assert_fold(results[0], conflate(groups).rows, results[-1])
+
+
+@given(rows, rows, keys)
+def test_stored_results_have_the_same_changes(before: Any, after: Any, key: Any) -> None:
+    found, has_key = stored(before, key).changes_to(stored(after, key))
+    expected, expected_key = result_changes(keyed(before, key), keyed(after, key))
+    assert (sorted(map(str, found)), has_key) == (sorted(map(str, expected)), expected_key)
 
 
 @given(rows, keys)

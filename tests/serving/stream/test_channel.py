@@ -3,8 +3,12 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 
+import pytest
+
 from kit.polling import eventually_async
+from serving.query_limits import TryLaterError
 from serving.sources.row_changes import ChangeGroup, Position
+from serving.stream.byte_budget import ByteBudget
 from serving.stream.channel import Channel
 
 NAME = "gold.things"
@@ -16,13 +20,17 @@ class FailingSource:
     tables: tuple[str, ...] = (NAME,)
     key: tuple[str, ...] = ()
 
-    def __init__(self) -> None:
+    def __init__(self, error: Exception) -> None:
         self.version = 0
         self.failures = 1
+        self._error = error
 
     def latest(self, known: Position | None) -> dict[str, int]:
         del known
         return {NAME: self.version}
+
+    def first(self) -> Position:
+        return self.latest(None)
 
     def identities(self) -> dict[str, str]:
         return {NAME: "ab"}
@@ -34,7 +42,7 @@ class FailingSource:
         for version in range(after[NAME] + 1, upto[NAME] + 1):
             if version == 2 and self.failures:
                 self.failures -= 1
-                raise OSError("the disk is busy")
+                raise self._error
             yield ChangeGroup([], {NAME: version})
 
     def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
@@ -42,9 +50,10 @@ class FailingSource:
         yield from ()
 
 
-def test_groups_before_an_error_are_published_once() -> None:
+@pytest.mark.parametrize("error", [OSError("the disk is busy"), TryLaterError("queries wait", "Later")])
+def test_groups_before_an_error_are_published_once(error: Exception) -> None:
     async def run() -> list[Mapping[str, int]]:
-        source = FailingSource()
+        source = FailingSource(error)
         channel = Channel(source, "0123abcd", 1 << 20, 0.01)
         try:
             await eventually_async(lambda: channel.position == {NAME: 0})
@@ -55,3 +64,21 @@ def test_groups_before_an_error_are_published_once() -> None:
             channel.stop()
 
     assert asyncio.run(run()) == [{NAME: 1}, {NAME: 2}, {NAME: 3}]
+
+
+def test_channels_keep_few_bytes_together() -> None:
+    async def run() -> tuple[list[int], int]:
+        budget, kept = ByteBudget(300), []
+        channels = [Channel(FailingSource(OSError()), "0123abcd", 1 << 20, 0.01, budget) for _ in range(2)]
+        for channel in channels:
+            source = channel.source
+            assert isinstance(source, FailingSource)
+            await eventually_async(lambda each=channel: each.position == {NAME: 0})
+            source.version = 3
+            await eventually_async(lambda each=channel: each.position == {NAME: 3})
+            kept.append(len(channel.all_since(0)))
+        for channel in channels:
+            channel.stop()
+        return kept, budget.used
+
+    assert asyncio.run(run()) == ([1, 1], 0)
