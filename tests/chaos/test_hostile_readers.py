@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import quote
 
 import psutil
@@ -20,7 +21,7 @@ import pytest
 
 from kit.access import token_of, with_tokens
 from kit.api_process import ApiProcess, api_process
-from kit.home import ROOT, Home
+from kit.home import ROOT
 from kit.live_table import LiveTable
 from kit.polling import eventually
 from kit.subscribers import Fold
@@ -138,19 +139,20 @@ def watched(server: psutil.Process) -> Iterator[list[int]]:
 
     watching = threading.Thread(target=watch, daemon=True)
     watching.start()
-    yield found
-    stop.set()
-    watching.join()
+    try:
+        yield found
+    finally:
+        stop.set()
+        watching.join()
 
 
 def test_reader_is_served_during_a_minute_of_hostile_readers(
-    new_home: Callable[..., Home], record_property: Callable[[str, object], None]
+    tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    home = new_home()
-    with_tokens(home.path, "roles: {}\n", good="admin", **dict.fromkeys(HOSTILE_READERS, "admin"))
-    append_rows(home.path, "gold.funnel", [{"step": f"s{number}"} for number in range(300)])
-    table = LiveTable(home.path, rows=300)
-    with api_process(home.path, place=home.path) as server:
+    with_tokens(tmp_path, "roles: {}\n", good="admin", **dict.fromkeys(HOSTILE_READERS, "admin"))
+    append_rows(tmp_path, "gold.funnel", [{"step": f"s{number}"} for number in range(300)])
+    table = LiveTable(tmp_path, rows=300)
+    with api_process(tmp_path, place=tmp_path) as server:
         assert server.process is not None
         process, reader = psutil.Process(server.process.pid), Reader(server, table)
         with reader.following():
