@@ -31,8 +31,8 @@ class _Input:
 
     Args:
         table: the table's contract.
-        columns: columns that queries read; `day` is added, and `event_time` if rows have a time. Rows of bots,
-            and those without consent to analytics, are dropped if visitor_id is among them.
+        columns: columns that queries read; `day` is added, and `event_time` if rows have a time. Rows of
+            bots, and those without consent to analytics, are dropped if visitor_id is among them.
         where: a column and its accepted values; None: all rows.
         after: rows up to this long after a day are read, too. Queries cannot use `day` of such an input.
         event: column of the UID of the event that a row counts by.
