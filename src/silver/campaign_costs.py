@@ -52,7 +52,7 @@ def cost_changes(
         known: silver.campaign_costs.
         rates: silver.exchange_rates.
         settings: reporting currency, time zone and rules.
-        days: `ACCOUNT_DAY` of the days; None: all.
+        days: `ACCOUNT_DAY` of the days, checkpointed; None: all.
 
     Returns:
         Columns of `change_type`, one row per changed row; not computed yet.

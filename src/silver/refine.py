@@ -132,7 +132,7 @@ class Refine:
         sent, known, rates = map(lake.read, (COST_RECORDS.name, CAMPAIGN_COSTS.name, EXCHANGE_RATES.name))
         new = records_of_class(classified, COST)
         new_rates = rates.where(stamped_within(batch.after, batch.upto))
-        days = affected_days(new, known, new_rates, settings.business_time_zone)
+        days = checkpoint(affected_days(new, known, new_rates, settings.business_time_zone))
         changes = cost_changes(sent, known, rates, settings, days)
         write_changes(lake, CAMPAIGN_COSTS, changes, batch.upto)
 
