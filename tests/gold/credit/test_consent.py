@@ -26,6 +26,8 @@ from lakehouse.settings import Settings
 from millrace.audit.gold import audit_gold
 from silver.rebuild_definitions import DEFINITIONS as SILVER
 
+pytestmark = pytest.mark.long
+
 HOUR = timedelta(hours=1)
 EMAIL, ADS = "?utm_source=news&utm_medium=email", "?gclid=1"
 
@@ -133,7 +135,6 @@ def test_withdrawals_from_then_on_match_oracle(spark: SparkSession, tmp_path: Pa
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "choices",
     [
