@@ -86,6 +86,7 @@ def fill_home(settings: Settings, size: Size, *, with_history: bool) -> None:
             mark_processed(run.lake, history)
             return
         fill(run, history)
+        JOBS[run.job](run)  # the tables by window and day
         started = time.monotonic()
         rows = repeat_history(run.lake, size.times)
         shown = ", ".join(f"{name} {count:,}" for name, count in rows.items())
