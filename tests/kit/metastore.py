@@ -1,5 +1,6 @@
 """A Hive metastore on loopback, and Spark applications on its catalog, each a Java process of its own."""
 
+import json
 import os
 import socket
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import combinations
 from pathlib import Path
 
 import pyspark
@@ -35,6 +37,7 @@ class Metastore:
         self._folder = folder
         conf = folder / "conf"
         conf.mkdir()
+        _events(folder).mkdir()
         lines = [f"{name} {value}" for name, value in _spark_conf(folder, port).items()]
         (conf / "spark-defaults.conf").write_text("\n".join(lines) + "\n")
         self._env = {
@@ -70,6 +73,16 @@ class Metastore:
         lines = [f"from silver.entry_points import {job}", f"{job}()"]
         options = ("--catalog=spark_catalog", "--trigger=available-now")
         return self._submit(job, lines, f"--home={settings.home}", *options)
+
+    def ran_at_the_same_time(self) -> bool:
+        """Whether two applications have run Spark jobs at the same time, refused commits included."""
+        spans = [_job_spans(log) for log in _events(self._folder).iterdir()]
+        return any(
+            begin < other_end and other_begin < end
+            for one, other in combinations(spans, 2)
+            for begin, end in one
+            for other_begin, other_end in other
+        )
 
     def _submit(self, name: str, lines: list[str], *arguments: str) -> "Application":
         script, log = self._folder / f"{name}.py", self._folder / f"{name}.log"
@@ -130,6 +143,22 @@ def running_metastore(folder: Path) -> Iterator[Metastore]:
         server.wait()
 
 
+def _events(folder: Path) -> Path:
+    return folder / "events"
+
+
+def _job_spans(log: Path) -> list[tuple[int, int]]:
+    """Start and end of the Spark jobs of an application, by its event log."""
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    ends = {
+        each["Job ID"]: each["Completion Time"] for each in events if each["Event"] == "SparkListenerJobEnd"
+    }
+    starts = {
+        each["Job ID"]: each["Submission Time"] for each in events if each["Event"] == "SparkListenerJobStart"
+    }
+    return [(begin, ends[job]) for job, begin in starts.items() if job in ends]
+
+
 def _answers(port: int) -> bool:
     with suppress(OSError):
         socket.create_connection((HOST, port), timeout=1).close()
@@ -155,6 +184,10 @@ def _spark_conf(folder: Path, port: int) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": str(_events(folder)),
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
         "spark.ui.enabled": "false",
         "spark.log.level": "ERROR",
     }

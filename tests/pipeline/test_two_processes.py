@@ -1,6 +1,5 @@
 """Refine and repair as two Java processes on one catalog, at the same time."""
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,7 @@ from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import Bronze
 from kit.spark import empty_home, forget_tables
-from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.settings import Settings
-from lakehouse.timestamps import EPOCH
 
 COMMITS = 5
 REFINED = 3  # before the two processes start; repair has the first
@@ -39,7 +35,7 @@ def test_refine_and_repair_in_two_processes_match_oracle(spark: SparkSession, tm
         for job, application in running.items():
             while not application.has_ended():
                 application = metastore.start(job, settings)  # as a workspace does
-    assert_ran_at_the_same_time(spark, settings)
+        assert metastore.ran_at_the_same_time()
 
     run_jobs(spark, settings)
     assert_as_the_oracle(settings, Oracle.over(bronze.stored))
@@ -50,16 +46,3 @@ def tables_of(settings: Settings) -> dict[str, Path]:
     """Folders of the tables by name."""
     logs = settings.warehouse.glob("*/*/_delta_log")
     return {f"{log.parents[1].name}.{log.parent.name}": log.parent for log in logs}
-
-
-def assert_ran_at_the_same_time(spark: SparkSession, settings: Settings) -> None:
-    ledger = Ledger(Lakehouse(spark.newSession(), settings, "test"))
-    refined, repaired = (ledger.after(job, EPOCH) for job in ("refine", "repair"))
-    assert len(refined) == COMMITS
-    assert len(repaired) >= REFINED
-    assert any(overlap(one, other) for one in refined for other in repaired)
-
-
-def overlap(one: Entry, other: Entry) -> bool:
-    ends = [each.started_at + timedelta(seconds=each.seconds) for each in (one, other)]
-    return max(one.started_at, other.started_at) < min(ends)
