@@ -17,7 +17,7 @@ from serving.admission import StandingText
 from serving.query_limits import QueryRunner
 from serving.role_query import answer
 from serving.sources.row_changes import KeyedRow
-from serving.sources.row_json import key_json, row_json
+from lakehouse.rows.row_json import key_json, row_json
 from serving.sources.source import CHUNK, folder_of
 
 

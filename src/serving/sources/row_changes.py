@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from serving.sources.row_json import json_line
+from lakehouse.rows.row_json import json_line
 
 Position = Mapping[str, int]
 """Versions by table."""

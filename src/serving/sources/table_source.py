@@ -13,9 +13,9 @@ from lakehouse.access.table_view import TableView
 from lakehouse.contracts import TABLES
 from lakehouse.delta.changes import read_snapshot
 from lakehouse.delta.log_files import latest_version, written_at
+from lakehouse.rows.row_json import key_json, row_json
 from serving.query_tree import unknown_table
 from serving.sources.row_changes import ChangeGroup, Position, RowChange
-from serving.sources.row_json import key_json, row_json
 from serving.sources.shared_changes import SharedChanges
 from serving.sources.source import CHUNK, folder_of, identities_of
 

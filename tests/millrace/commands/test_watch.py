@@ -19,13 +19,13 @@ from kit.watching import SECONDS, Watch, lines_of
 from lakehouse.contracts import TABLES
 from lakehouse.delta.changes import read_snapshot
 from lakehouse.errors import MillraceError
+from lakehouse.rows.row_json import row_json
 from lakehouse.settings import load_settings
 from millrace.commands.watch import _write, watch
 from millrace.shutdown_signal import ShutdownSignal
 from serving.admission import admit
 from serving.sources.query_result import compute
 from serving.sources.row_changes import ChangeGroup, RowChange
-from serving.sources.row_json import row_json
 
 NAME = "gold.attribution"
 QUERY = f"SELECT channel, sum(credit) AS credit FROM {NAME} GROUP BY channel"

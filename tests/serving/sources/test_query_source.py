@@ -16,12 +16,12 @@ from kit.live_table import NAME as LIVE
 from kit.live_table import LiveTable
 from kit.warehouse_builder import append_rows, replace_rows
 from lakehouse.errors import MillraceError
+from lakehouse.rows.row_json import row_json
 from lakehouse.settings import load_settings
 from millrace.tables.duckdb_views import run_query
 from serving.admission import StandingText, admit
 from serving.sources.query_result import compute
 from serving.sources.query_source import QuerySource
-from serving.sources.row_json import row_json
 
 NAME = "gold.attribution"
 JOIN = """SELECT goal, channel, sum(credit) AS credit FROM gold.attribution

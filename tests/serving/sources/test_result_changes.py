@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakehouse.rows.row_json import key_json, row_json
 from serving.processes.result import Result
 from serving.sources.query_result import Part
 from serving.sources.row_changes import ChangeGroup, KeyedRow, RowChange, conflate, result_changes
-from serving.sources.row_json import key_json, row_json
 
 rows = st.lists(
     st.fixed_dictionaries(
