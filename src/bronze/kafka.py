@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 from pyspark.sql import DataFrame, SparkSession
@@ -90,13 +91,34 @@ def records_at(settings: Settings, place: TopicPartition, offsets: Collection[in
     return found
 
 
+def stored_records(settings: Settings, topic: str) -> Iterator[ConsumerRecord]:
+    """All records that a topic has now, those of aborted transactions included.
+
+    Raises:
+        MillraceError: if no broker answers, or there is no such topic.
+    """
+    with _consumer(settings, "read_uncommitted") as consumer:
+        places = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
+        if not places:
+            raise MillraceError(f"there is no topic {topic} at {settings.bootstrap}", "Correct --topic")
+        consumer.assign(places)
+        consumer.seek_to_beginning(*places)
+        ends = consumer.end_offsets(places)
+        while any(consumer.position(place) < ends[place] for place in places):
+            polled = consumer.poll(timeout_ms=10_000)
+            if not polled:
+                raise MillraceError(f"topic {topic} was not read to its end", "Is the broker well? Try again")
+            for records in polled.values():
+                yield from records
+
+
 @contextmanager
-def _consumer(settings: Settings) -> Iterator[KafkaConsumer]:
+def _consumer(settings: Settings, isolation: str = "read_committed") -> Iterator[KafkaConsumer]:
     try:
         consumer = KafkaConsumer(
             bootstrap_servers=settings.bootstrap,
             request_timeout_ms=15_000,
-            isolation_level="read_committed",
+            isolation_level=isolation,
             **client_options(settings),
         )
         try:

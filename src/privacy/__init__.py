@@ -1,0 +1,1 @@
+"""Requests of persons about their data: export, search, a register and signed certificates."""

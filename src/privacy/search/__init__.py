@@ -1,0 +1,1 @@
+"""Search for identifiers in all files of a home, and in topics."""

@@ -1,0 +1,1 @@
+"""Finds identifiers in bytes, in all encodings."""
