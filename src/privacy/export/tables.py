@@ -1,0 +1,61 @@
+"""Which columns of a table say whose a row is."""
+
+from typing import NamedTuple
+
+
+class OfSpan(NamedTuple):
+    """Rows of visitors, which are a person's by the span that an event is in.
+
+    Args:
+        time: column of the event's time.
+        event: column of its UID.
+    """
+
+    time: str
+    event: str
+
+
+BY_SPAN = {
+    "silver.events": OfSpan("event_time", "event_id"),
+    "silver.sessions": OfSpan("started_at", "first_event_id"),
+    "silver.impressions": OfSpan("event_time", "event_id"),
+    "silver.searches": OfSpan("event_time", "event_id"),
+    "silver.search_results": OfSpan("event_time", "search_event_id"),
+    "gold.touches": OfSpan("touched_at", "event_id"),
+    "gold.bot_refunds": OfSpan("converted_at", "event_id"),
+}
+
+BY_MINUTE = ("gold.visitor_minutes",)
+"""Rows of visitors by minute. A minute in which a span ends is the person's too."""
+
+BY_VISITOR = ("silver.bots",)
+BY_USER = ("silver.identities",)
+BY_PERSON = ("gold.conversions",)
+
+BY_CONVERSION = ("gold.attribution", "gold.trails")
+"""Rows that name a conversion alone."""
+
+BY_RECORD = ("bronze.kafka_records", "silver.rejected_events", "silver.duplicate_events")
+"""Records of Kafka, by topic, partition and offset."""
+
+BY_TEXT = {"ops.reads": "subject"}
+"""Tables where a column of text may name anybody: queries of readers."""
+
+WITHOUT_PERSONS = (
+    "silver.exchange_rates",
+    "gold.traffic",
+    "gold.campaign_performance",
+    "gold.search_performance",
+    "gold.result_performance",
+    "gold.promotion_performance",
+    "gold.funnel",
+    "gold.sketches",
+    "gold.channel_credit",
+    "ops.ledger",
+    "ops.expectations",
+    "ops.gates",
+    "ops.rules",
+    "ops.digests",
+    "ops.topics",
+)
+"""Sums over many visitors, sketches of hashes, and records of the pipeline itself."""
