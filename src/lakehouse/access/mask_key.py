@@ -11,20 +11,27 @@ from lakehouse.files import create_secret
 _BYTES = 32
 
 
-class _Key:
-    """A key in `serving/` of a home, created on first use, readable only by its owner.
+class HomeKey:
+    """A key in a folder of a home, created on first use, readable only by its owner.
 
     Args:
         home: the folder of all local state.
     """
 
+    folder: ClassVar[str] = "serving"
+    """Folder of the file in the home."""
     name: ClassVar[str]
     """Name of the file."""
     loss: ClassVar[str]
     """What happens without the file."""
 
     def __init__(self, home: Path) -> None:
-        self._file = home / "serving" / self.name
+        self._file = home / self.folder / self.name
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it was created."""
+        return self._file.exists()
 
     @cached_property
     def secret(self) -> bytes:
@@ -47,13 +54,13 @@ class _Key:
         return key
 
 
-class MaskKey(_Key):
+class MaskKey(HomeKey):
     """The key of masked values. With another key, the same values have other hashes."""
 
     name, loss = "mask.key", "masked values get other hashes"
 
 
-class SessionKey(_Key):
+class SessionKey(HomeKey):
     """The key that signs cookies of browsers."""
 
     name, loss = "session.key", "browsers need a token again"
