@@ -32,9 +32,7 @@ class Settings(BaseSettings):
     home: Path = Field(
         Path(".millrace"), description="folder of all local state; a relative path counts from where you are"
     )
-    catalog: str | None = Field(
-        None, description="catalog of a workspace with the tables; unset, they are folders in the home"
-    )
+    catalog: str | None = Field(None, description="catalog of the tables; unset, they are in the home")
     kafka_bootstrap: str | None = Field(
         None, description="an existing Kafka, as host:port; unset, a local broker is used"
     )
@@ -122,9 +120,7 @@ class Settings(BaseSettings):
     mlflow_tracking_uri: str | None = Field(
         None, description="MLflow tracking server, as databricks; unset, a database in the home"
     )
-    mlflow_experiment: str = Field(
-        "attribution-model", description="MLflow experiment of the job attribution-model"
-    )
+    mlflow_experiment: str = Field("attribution-model", description="MLflow experiment of attribution-model")
     mlflow_quality_experiment: str = Field("quality", description="MLflow experiment of the job quality")
     mlflow_model: str = Field("attribution-model", description="name of the models registered in MLflow")
     alert_webhook: str | None = Field(
@@ -151,6 +147,9 @@ class Settings(BaseSettings):
         timedelta(days=2),
         ge=LEAST_RETENTION,
         description="how long changes of tables of silver and gold can be read (ISO 8601); one day at least",
+    )
+    privacy_deadline: timedelta = Field(
+        timedelta(days=30), gt=timedelta(0), description="how long a person's request may take (ISO 8601)"
     )
     record_reads: bool = Field(
         False, description="whether ops.reads records who read which version of a table in a folder"

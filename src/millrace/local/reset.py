@@ -17,6 +17,7 @@ MADE = (
     "logs",
     "manifests",
     "mlflow",
+    "privacy",
     "quality",
     "rejected",
     "runs",

@@ -2,6 +2,7 @@
 
 from lakehouse.access.policy import load_policy
 from lakehouse.access.role import Role
+from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 
 
@@ -12,3 +13,26 @@ def role_of(settings: Settings) -> Role | None:
         MillraceError: if conf/access.yml has no such role, or is not valid.
     """
     return None if settings.role is None else load_policy(settings.conf, settings.home).role(settings.role)
+
+
+PRIVACY = "privacy"
+"""The role of those who answer requests of persons, if conf/access.yml declares one of this name."""
+
+
+def require_privacy(settings: Settings) -> None:
+    """Check that a person's data may be read, whole.
+
+    Raises:
+        MillraceError: if the role is another one than `PRIVACY` and does not see everything, or the tables
+            are in a catalog.
+    """
+    if settings.catalog:
+        raise MillraceError(
+            "the tables are in a catalog", "These commands read homes, with tables in folders"
+        )
+    role = role_of(settings)
+    if role is not None and role.name != PRIVACY and not role.is_unrestricted:
+        raise MillraceError(
+            f"role {role.name} may not see all data of a person",
+            f"Unset MILLRACE_ROLE, or declare a role {PRIVACY} in conf/access.yml and use that",
+        )

@@ -13,6 +13,7 @@ from millrace.local.launch import workspace_state
 from millrace.local.process.home_lock import supervisor_pid
 from millrace.local.process.state_files import read_state
 from millrace.local.services import ENGINE
+from millrace.local.status.due_requests import due_requests
 from millrace.local.status.table_figures import TableFigures
 
 _UNREAD = {"unread_time": "a time", "unread_value": "an amount"}
@@ -128,6 +129,7 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool, figures: Tab
         snapshot.notes.append(f"rows by other rules than those of conf/: `millrace rebuild {' '.join(due)}`")
     if _read(figures.is_held, snapshot, False):
         snapshot.notes.append(held_error(settings).problem)
+    snapshot.notes += _read(lambda: due_requests(settings), snapshot, [])
     snapshot.behind = _read(figures.behind, snapshot, {})
     snapshot.stages = _read(figures.stage_times, snapshot, [])
     if lag and _read(lambda: _answers(settings), snapshot, False):

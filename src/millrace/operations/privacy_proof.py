@@ -1,0 +1,97 @@
+"""Proves what is left of a person: a search, a signed certificate of it, and an entry in the register."""
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from lakehouse.errors import MillraceError
+from lakehouse.files import replace_file
+from lakehouse.settings import Settings
+from millrace.operations.privacy_search import person_of, search
+from privacy.certificates.certificate import describe_search, public_key, sign, summary, verify
+from privacy.identities import Identity
+from privacy.keys import FOLDER, SigningKey
+from privacy.requests.register import Register
+from privacy.search.home_search import SearchResult
+
+
+def write_proof(
+    settings: Settings,
+    number: str,
+    users: Sequence[str],
+    visitors: Sequence[str],
+    also: Sequence[str],
+    topics: Sequence[str],
+    out: Path | None,
+) -> tuple[SearchResult, Path, str]:
+    """Search for the identities of a request, and write a certificate.
+
+    Args:
+        settings: the settings in force.
+        number: of the request.
+        users: its user ids.
+        visitors: its visitors; those that silver.identities knows need not be given.
+        also: other texts to find.
+        topics: topics to search.
+        out: file of the certificate; None: one in the home.
+
+    Returns:
+        The result, the file, and the result in a sentence.
+
+    Raises:
+        MillraceError: if the identities are not those of the request, or the register was changed.
+    """
+    register = Register(settings.home)
+    request = register.find(number)
+    given = {Identity("user", each) for each in users} | {Identity("visitor", each) for each in visitors}
+    known = {
+        each
+        for each in person_of(settings, users, visitors).identities
+        if register.hash_of(each) in request.identities
+    }
+    register.check(request, given | known)
+    texts = sorted({each.value for each in given | known} | set(also))
+    started_at = datetime.now(timezone.utc)
+    result = search(settings, texts, topics)
+    ended_at = datetime.now(timezone.utc)
+    body = describe_search(request, result, started_at, ended_at, texts, register.head())
+    certificate = sign(body, SigningKey(settings.home).secret)
+    file = out or settings.home / FOLDER / "certificates" / f"{number}-{ended_at:%Y%m%dT%H%M%S}.json"
+    replace_file(file, certificate, mode=0o600)
+    line = summary(result)
+    register.add_proof(number, sha256(certificate).hexdigest(), result.is_clean, line, ended_at)
+    return result, file, line
+
+
+def verify_proof(settings: Settings, file: Path, key: str | None) -> dict[str, Any]:
+    """What a certificate says, once it is verified.
+
+    Args:
+        settings: the settings in force.
+        file: of the certificate.
+        key: the public key; None: that of the home, whose register has to have the certificate.
+
+    Raises:
+        MillraceError: if it is not valid, or the register does not have it.
+    """
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise MillraceError(
+            f"{file} can't be read: {error.strerror}", "Name the file of a certificate"
+        ) from error
+    if key is not None:
+        return verify(content, key.strip().lower())
+    own = SigningKey(settings.home)
+    if not own.is_there:
+        raise MillraceError(
+            f"{settings.home} has signed no certificate",
+            "Give the key that `millrace privacy key` prints there",
+        )
+    says = verify(content, public_key(own.secret))
+    entries = says["register"]
+    if not Register(settings.home).has(entries["entries"], entries["hash"], sha256(content).hexdigest()):
+        raise MillraceError("the certificate is not in the register", "Restore the register from a backup")
+    return says
