@@ -92,6 +92,10 @@ def _figures(total: pl.DataFrame) -> None:
             "Counted clicks": (number(clicks), "Repeats within ten seconds left out."),
             "Click-through rate": (share(clicks / seen if seen else None), "Counted clicks per impression."),
             "Visits": (number(visits), "Sessions started, those without a campaign too."),
+        }
+    )
+    layout.metrics(
+        {
             f"Value credited ({data_source.CURRENCY})": (
                 number(earned, 2),
                 "By the model chosen, refunds taken off. Conversions without a touch are credited to nobody.",

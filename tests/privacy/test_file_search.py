@@ -269,7 +269,12 @@ def test_members_of_archives_are_searched(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"PAR1 no Parquet", b"PK\x03\x04 no archive", gzip.compress(b"x" * 99)[:-9]]
+    "content",
+    [
+        pytest.param(b"PAR1 no Parquet", id="parquet"),
+        pytest.param(b"PK\x03\x04 no archive", id="zip"),
+        pytest.param(gzip.compress(b"x" * 99)[:-9], id="gzip"),
+    ],
 )
 def test_damaged_file_is_reported_and_its_bytes_are_searched(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "damaged").write_bytes(content + f" {ID} ".encode())

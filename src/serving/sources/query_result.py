@@ -13,11 +13,11 @@ from lakehouse.access.role import Role
 from lakehouse.delta.role_tables import lock
 from lakehouse.delta.sql_views import add_view
 from lakehouse.errors import MillraceError
+from lakehouse.rows.row_json import key_json, row_json
 from serving.admission import StandingText
 from serving.query_limits import QueryRunner
 from serving.role_query import answer
 from serving.sources.row_changes import KeyedRow
-from lakehouse.rows.row_json import key_json, row_json
 from serving.sources.source import CHUNK, folder_of
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from lakehouse.access.role import Role
 from lakehouse.delta.log_files import written_at
-from lakehouse.rows.row_json import key_json, row_json
 from serving.admission import StandingText
 from serving.processes.query_processes import Opened, QueryProcesses
 from serving.processes.result import Result
