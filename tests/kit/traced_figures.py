@@ -40,9 +40,13 @@ def key_texts(name: str, row: dict[str, Any]) -> list[str]:
     return [_text(row[column]) for column in TABLES[name].key]
 
 
-def recomputed(records: Sequence[TracedRecord], events_topic: str, rates_topic: str) -> Oracle:
+def recomputed(records: Sequence[TracedRecord], settings: Settings) -> Oracle:
     """The oracle over records as bronze has them, and over nothing else."""
-    topics = {events_topic: "events", rates_topic: "exchange_rates"}
+    topics = {
+        settings.events_topic: "events",
+        settings.exchange_rates_topic: "exchange_rates",
+        settings.campaign_costs_topic: "campaign_costs",
+    }
     return Oracle.over(
         Stored(
             Record(
@@ -66,7 +70,7 @@ def assert_figure_follows_from_records(settings: Settings, name: str, row: dict[
     assert found.rows == [row], (name, row, len(found.rows))
     assert all(each.stored is not None for each in found.records), name
     assert found.records or not row.get("visitors", 1), (name, row)
-    oracle = recomputed(found.records, settings.events_topic, settings.exchange_rates_topic)
+    oracle = recomputed(found.records, settings)
     table = TABLES[name]
     columns = [each for each in table.deterministic_columns if each not in _NOT_COMPARED]
     wanted = plain(row)

@@ -12,14 +12,15 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.settings import Settings
 from lakehouse.timestamps import as_utc, from_micros
 from millrace.tables.table_scan import Row, rows_of, scan
+from millrace.trace.costs import COSTS, RECORDS, find_costs
 from millrace.trace.history import History, Place, TracedEvent
-from millrace.trace.row_events import find_events
+from millrace.trace.row_events import RowEvents, find_events
 from millrace.trace.traced_rows import find_rows, traceable
 from serving.causes.person_rows import CONVERSION_TABLES
 
 COUNTED, CONTEXT, RATE = "counted", "context", "rate"
 _RATES = "silver.exchange_rates"
-_OF_RECORDS = ("silver.rejected_events", "silver.duplicate_events", _RATES)
+_OF_RECORDS = ("silver.rejected_events", "silver.duplicate_events", RECORDS, _RATES)
 _WITH_MONEY = (*CONVERSION_TABLES, "gold.traffic", "gold.campaign_performance")
 
 
@@ -68,12 +69,19 @@ def trace(settings: Settings, name: str, key: Sequence[str]) -> Trace:
             found += [_Found(_places(row)[0], CONTEXT, None) for row in _next_rates(settings, rows)]
         return Trace(table, rows, _with_stored(settings, found))
     history = History(settings)
-    events = find_events(history, name, rows, settings.business_time_zone)
+    events = (
+        RowEvents([], []) if name == COSTS else find_events(history, name, rows, settings.business_time_zone)
+    )
     found = [_found(each, COUNTED) for each in events.counted]
     found += [_found(each, CONTEXT) for each in events.context]
     every = [*events.counted, *events.context]
     stamps = {from_micros(each.event.ingested_at) for each in every}
-    for rate in _rates(history, every) if name in _WITH_MONEY else []:
+    costs = find_costs(history, name, rows)
+    for part, sent in ((COUNTED, costs.counted), (CONTEXT, costs.context)):
+        found += [_Found(_places(row)[0], part, None, f"cost of {row['campaign_name']}") for row in sent]
+        stamps |= {as_utc(row["ingested_at"]) for row in sent}
+    of_goals = _rates(history, every) if name in _WITH_MONEY else []
+    for rate in {_places(row)[0]: row for row in (*of_goals, *costs.rates)}.values():
         found.append(_Found(_places(rate)[0], RATE, None, f"{rate['currency']} {rate['rate']:f}"))
         stamps.add(as_utc(rate["ingested_at"]))
     return Trace(table, rows, _with_stored(settings, found, stamps))

@@ -21,6 +21,7 @@ BY_SPAN = {
     "silver.impressions": OfSpan("event_time", "event_id"),
     "silver.searches": OfSpan("event_time", "event_id"),
     "silver.search_results": OfSpan("event_time", "search_event_id"),
+    "silver.consents": OfSpan("valid_from", "event_id"),
     "gold.touches": OfSpan("touched_at", "event_id"),
     "gold.bot_refunds": OfSpan("converted_at", "event_id"),
 }
@@ -43,6 +44,8 @@ BY_TEXT = {"ops.reads": "subject"}
 
 WITHOUT_PERSONS = (
     "silver.exchange_rates",
+    "silver.cost_records",
+    "silver.campaign_costs",
     "gold.traffic",
     "gold.campaign_performance",
     "gold.search_performance",
