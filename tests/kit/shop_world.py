@@ -19,11 +19,12 @@ from kit.planted import rates, shop
 from kit.records import Bronze, Record, Stored
 from kit.spark import empty_home
 from kit.webhook import Receiver, receiving
+from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
 from lakehouse.quality.alerts import SIGNATURE, sign
 from lakehouse.run.job import JobContext
-from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
+from lakehouse.settings import Settings
 from millrace.operations.release import release_job
 from millrace.operations.replay import replay_job
 

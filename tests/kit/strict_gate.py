@@ -15,9 +15,10 @@ from kit.pipeline import expected_rows, plain, read_rows, run_jobs
 from kit.planted import of_orders, plant
 from kit.records import Record, Stored
 from kit.spark import empty_home
+from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext
-from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
+from lakehouse.settings import Settings
 from millrace.operations.release import release_job
 
 NUMBERED = {

@@ -6,6 +6,7 @@ from kit.home import JOBS, Home
 from kit.tables import versions
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.channel_credit import CHANNEL_CREDIT
+from lakehouse.contracts.consents import CONSENTS
 from lakehouse.contracts.gold import BOT_REFUNDS
 from lakehouse.contracts.ops import GATES, READS
 
@@ -16,6 +17,6 @@ def test_second_run_on_the_same_input_commits_nothing(caught_up_home: Home, tmp_
     of_others = {CHANNEL_CREDIT.name, READS.name}
     assert set(before) == set(TABLES) - of_others, "which a scheduled job and readers fill"
     empty = {name for name, (_, rows) in before.items() if not rows}
-    assert empty == {GATES.name, BOT_REFUNDS.name}, "no gate was closed, no refund a bot's"
+    assert empty == {GATES.name, BOT_REFUNDS.name, CONSENTS.name}, "open gate, no bot's refund, no refusal"
     home.must("run", *JOBS, "--once")
     assert versions(home) == before

@@ -24,13 +24,15 @@ from kit.records import Bronze, Stored, in_bronze
 from kit.spark import empty_home
 from kit.stored_records import stored_records
 from kit.topics import open_topic
-from lakehouse.contracts.silver import BOTS, EXCHANGE_RATES, FOLDED, IDENTITIES
+from lakehouse.contracts.costs import CAMPAIGN_COSTS
+from lakehouse.contracts.silver import BOTS, CONSENTS, EXCHANGE_RATES, FOLDED, IDENTITIES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 from lakehouse.timestamps import as_utc
-from silver.dedup.classification import DUPLICATE, EVENT, RATE, REJECTED
+from silver.campaign_costs import cost_changes
+from silver.dedup.classification import COST, DUPLICATE, EVENT, RATE, REJECTED
 from silver.dedup.classify import classify, dedup_candidates, records_of_class
 from silver.dedup.deduplicate import mark_duplicates
 from silver.exchange_rates import rate_changes
@@ -59,7 +61,12 @@ def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFram
     watermark = as_utc(events.agg(F.max("event_time")).collect()[0][0]) - settings.watermark_delay
     rules = VisitorRules.of(load_rule_numbers(settings.conf))
     people, theirs = PeopleRules.load(settings.conf), events.select("visitor_id", *COLUMNS)
-    no_rates = Lakehouse(records.sparkSession, settings, "test").read(EXCHANGE_RATES.name).limit(0)
+    lake = Lakehouse(records.sparkSession, settings, "test")
+    no_rates, no_costs = (lake.read(table.name).limit(0) for table in (EXCHANGE_RATES, CAMPAIGN_COSTS))
+    rates, costs = (
+        rate_changes(records_of_class(classified, RATE), no_rates),
+        records_of_class(classified, COST),
+    )
     return {
         "silver.events": events,
         "silver.rejected_events": records_of_class(classified, REJECTED),
@@ -68,7 +75,10 @@ def compute_silver(records: DataFrame, settings: Settings) -> dict[str, DataFram
         "silver.search_results": all_results(events, rules.searches, watermark),
         "silver.identities": all_rows(theirs, IDENTITIES, people),
         "silver.bots": all_rows(theirs, BOTS, people),
-        "silver.exchange_rates": rate_changes(records_of_class(classified, RATE), no_rates),
+        "silver.consents": all_rows(theirs, CONSENTS, people),
+        "silver.exchange_rates": rates,
+        "silver.cost_records": costs,
+        "silver.campaign_costs": cost_changes(costs, no_costs, rates, settings),
     }
 
 

@@ -45,6 +45,7 @@ _DERIVED = {
     "gold.sketches.order_values": ("gold.conversions.value",),
     "shown_products": ("product_id",),
     "clicked_products": ("product_id",),
+    "sent_names": ("silver.cost_records.campaign_name", "silver.campaign_costs.campaign_name"),
 }
 """By column, the columns that its values are computed from: it could be used to check guesses of these."""
 

@@ -107,7 +107,7 @@ def test_generated_stories_contain_shared_devices(stories: Callable[[], list[lis
 
 
 def test_generated_person_stories_contain_impressions_seen_by_another_person() -> None:
-    golds = [story.gold for story in draw_examples(person_stories(), STORY_COUNT, 2)]
+    golds = [story.gold for story in draw_examples(person_stories(), STORY_COUNT, 5)]
     assert any(
         touch["view"] and gold.persons[touch["view"]["event_id"]] != gold.persons[touch["event_id"]]
         for gold in golds

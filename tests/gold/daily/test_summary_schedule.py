@@ -45,7 +45,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> SummarySchedule:
     """A schedule whose window update takes this long and whose daily update takes no time."""
-    lake = SimpleNamespace(last_commit=lambda _table: {"sequence": 1})
+    lake = SimpleNamespace(last_commit=lambda _table: {"sequence": 1}, high_water_mark=lambda _table: None)
     settings = SimpleNamespace(
         conf=Path("conf"),
         business_time_zone="UTC",
@@ -57,6 +57,7 @@ def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(SummarySchedule, "_finalise", lambda *_: clock.order.append("final"))
     monkeypatch.setattr(SummarySchedule, "_update_days", lambda *_: clock.order.append("days"))
     monkeypatch.setattr(SummarySchedule, "_new_minutes", lambda *_: (ROWS, [NOON.date()]))
+    monkeypatch.setattr(SummarySchedule, "_days_of_costs", lambda *_: [])
     return SummarySchedule(run)
 
 

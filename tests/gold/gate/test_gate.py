@@ -17,9 +17,10 @@ from kit.planted import of_orders, plant, shop
 from kit.polling import eventually
 from kit.records import NOON, Bronze, Record, message, record
 from kit.spark import empty_home
+from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext, JobListener
-from lakehouse.settings import BUNDLE_FILE, Settings, bundle_root
+from lakehouse.settings import Settings
 from millrace.local.requests.engine_commands import REBUILD, RELEASE, EngineCommand
 from millrace.operations.replay import replay_job
 

@@ -114,8 +114,9 @@ COLUMNS_WITHOUT_IDENTITY = {
     "made_of",
     "reasons",
     "order_values",
+    "sent_names",
 }
-"""Products, search terms, names of expectations and values of orders."""
+"""Products, search terms, names of expectations and of campaigns, and values of orders."""
 
 
 @pytest.mark.parametrize("declared", [*IDENTITIES, "silver.sessions.visitor_id"])

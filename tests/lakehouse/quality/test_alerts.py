@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from kit.webhook import Receiver, receiving
+from lakehouse.bundle_file import BUNDLE_FILE
 from lakehouse.quality.alerts import SIGNATURE, Alerts
 from lakehouse.run.job_args import parse_parameters
-from lakehouse.settings import BUNDLE_FILE, load_settings
+from lakehouse.settings import load_settings
 
 SECRET = "not told"
 
