@@ -81,6 +81,7 @@ def batches() -> Iterator[list[Record]]:
         order("c-2", "cid", 0.1, "45"),
         *first,
         record("[]", topic=COSTS_TOPIC),
+        record({"cost": 1}, topic=COSTS_TOPIC),
         record(
             {
                 "messageId": "clock",
