@@ -66,7 +66,10 @@ def consents_of(events: Iterable[Fields], choices: ConsentChoices) -> list[Field
     """silver.consents."""
     rows = []
     for visitor, theirs in by_visitor(events).items():
-        known = {purpose: purpose not in choices.refused for purpose in PURPOSES}
+        by_default = {purpose: purpose not in choices.refused for purpose in PURPOSES}
+        said = ConsentChoices(refused=choices.refused)
+        has_said = any(each != by_default for each in purposes_of(theirs, said).values())
+        known: Fields | None = None if choices.withdraws_all and has_said else by_default
         mine: list[Fields] = []
         for moment in [_START, *sorted(map(when, theirs))]:
             now = {purpose: _is_granted(purpose, moment, theirs, choices) for purpose in PURPOSES}

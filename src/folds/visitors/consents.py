@@ -5,7 +5,9 @@ first, the default does. Events are ordered by time, then UID. If a withdrawal t
 refused up to the visitor's last refusal of it.
 
 Only spans that differ from what holds before them are kept. So a visitor who never says anything but the
-defaults has none, and statements from a time on change no span before it, except by taking all back.
+defaults has none, and statements from a time on change no span before it, except by taking all back. If a
+withdrawal can take back all, a visitor with spans has one from the start, also if it is like the defaults: no
+row is ever deleted, so each change is in a new or changed row.
 """
 
 from bisect import bisect_right
@@ -150,14 +152,17 @@ def add_statements(
         All spans.
     """
     before = [each for each in sorted(known) if each.valid_from < since]
-    runs = [(_START, rules.defaults), *(((each.valid_from, each.event_id), each.purposes) for each in before)]
+    runs = [((each.valid_from, each.event_id), each.purposes) for each in before]
+    if not runs or runs[0][0] != _START:
+        runs = [(_START, rules.defaults), *runs]
     granted = runs[-1][1]
     for each in sorted(each for each in statements if each.at >= since):
         granted = Purposes(*(old if new is None else new for old, new in zip(granted, each[2:], strict=True)))
         runs.append(((each.at, each.event_id), granted))
-    if rules.withdraws_all:
-        runs = _taken_back(runs)
-    return _joined(visitor, runs, rules.defaults)
+    if not rules.withdraws_all:
+        return _joined(visitor, runs, rules.defaults)
+    is_stated = bool(known) or any(each != rules.defaults for _, each in runs)
+    return _joined(visitor, _taken_back(runs), None if is_stated else rules.defaults)
 
 
 def _taken_back(runs: Sequence[tuple[_Moment, Purposes]]) -> list[tuple[_Moment, Purposes]]:
@@ -172,11 +177,11 @@ def _taken_back(runs: Sequence[tuple[_Moment, Purposes]]) -> list[tuple[_Moment,
     return found[::-1]
 
 
-def _joined(visitor: str, runs: Iterable[tuple[_Moment, Purposes]], defaults: Purposes) -> list[Consent]:
-    """The spans of runs, in order. A run like the one before it, or like the defaults at first, joins it."""
+def _joined(visitor: str, runs: Iterable[tuple[_Moment, Purposes]], unsaid: Purposes | None) -> list[Consent]:
+    """The spans of runs, in order. A run like the one before joins it; a first one like `unsaid` is none."""
     starts: list[tuple[_Moment, Purposes]] = []
     for start, granted in runs:
-        if granted != (starts[-1][1] if starts else defaults):
+        if granted != (starts[-1][1] if starts else unsaid):
             starts.append((start, granted))
     ends = [*(start for start, _ in starts), (None, None)][1:]
     return [
