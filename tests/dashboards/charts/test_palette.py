@@ -7,7 +7,7 @@ import yaml
 from charts.palette import CHANNELS, DARK, LIGHT, Palette
 
 from folds.visitors.promotions import ON_SITE
-from lakehouse.settings import bundle_root
+from lakehouse.bundle_file import bundle_root
 
 THEMES = {"light": (LIGHT, "#FFFFFF"), "dark": (DARK, "#171614")}  # with Streamlit's background
 Colour = tuple[float, float, float]
