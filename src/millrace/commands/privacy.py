@@ -120,7 +120,9 @@ def prove(
     topic: Topics = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File of the certificate; else one in privacy/ of the home."),
+        typer.Option(
+            metavar="FILE", help="File of the certificate; else one in privacy/certificates/ of the home."
+        ),
     ] = None,
 ) -> None:
     """Search for a request's identities, and write a signed certificate of what was found.
