@@ -1,4 +1,4 @@
-"""Results of queries as JSON, and the memory that they may take in total and of each reader."""
+"""Results of queries as JSON, and their memory limits, in total and per reader."""
 
 import threading
 import weakref
