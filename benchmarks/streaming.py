@@ -188,13 +188,14 @@ def _note(message: bytes, delays: list[float]) -> None:
 _SERVE = """
 import sys
 from pathlib import Path
+from lakehouse.readers.folder_tables import FolderTables
 from serving.api.application import Site
 from serving.api.server import Served, serve
 from serving.stream.hub import Limits
 from serving.stream.subscription import Terms
 home = Path(sys.argv[1])
 site = Site(home, home / "conf")
-serve(Served("127.0.0.1", int(sys.argv[2]), home / "warehouse", Limits(), Terms(), 30.0, site))
+serve(Served("127.0.0.1", int(sys.argv[2]), FolderTables(home / "warehouse"), Limits(), Terms(), 30.0, site))
 """
 
 

@@ -16,6 +16,7 @@ from viewer import home
 from widgets import reports
 
 from lakehouse.access.role import Role
+from lakehouse.readers.sql_warehouse import has_warehouse, sql_warehouse
 
 CURRENCY = os.environ.get("MILLRACE_REPORTING_CURRENCY", "EUR")
 _ROLES = 16  # whose results are cached
@@ -60,11 +61,12 @@ def last_errors() -> dict[str, str]:
 def startup_message() -> str:
     """A message to show instead of the pages; empty if tables can be read."""
     catalog = os.environ.get("MILLRACE_CATALOG")
-    if not catalog or os.environ.get("DATABRICKS_WAREHOUSE_ID"):
+    if not catalog or has_warehouse():
         return ""
     return (
         f"The tables are in the catalog {catalog}; nothing says which SQL warehouse they are read through.\n"
-        "Set DATABRICKS_WAREHOUSE_ID to its id; the bundle gives it to the app as the resource sql-warehouse."
+        "Set DATABRICKS_WAREHOUSE_ID to its id, which the bundle gives to the app as resource sql-warehouse. "
+        "For a server of Spark Connect, set SPARK_REMOTE to its address."
     )
 
 
@@ -89,9 +91,9 @@ def _open_for(catalog: str, root: str, role: Role) -> Lake:
 
 
 def _tables_of(catalog: str) -> Backend:
-    from tables.databricks_sql import workspace_tables
+    from tables.sql_backend import SqlTables
 
-    return workspace_tables(os.environ["DATABRICKS_WAREHOUSE_ID"], catalog)
+    return SqlTables(sql_warehouse(), catalog)
 
 
 def _is_alive(pid: int | None) -> bool:

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import hypothesis
@@ -17,7 +17,10 @@ from kit.home import JOBS, REAL_LOG, SAMPLE_EVENTS, Home
 from millrace.local.kafka.broker import running_broker
 from millrace.local.process.ports import stable_port
 
-_SPARK, _SPARK_PROCESS = "spark", "gw0"
+if TYPE_CHECKING:
+    from kit.catalog_server import CatalogServer
+
+_SPARK, _SPARK_PROCESS, _CATALOG = "spark", "gw0", "catalog"
 
 # Other work on the machine must not fail a test.
 hypothesis.settings.register_profile("without deadline", deadline=None)
@@ -37,12 +40,15 @@ def pytest_configure() -> None:
 
 
 class ByFixture(LoadScopeScheduling):
-    """Assigns all Spark tests to one worker, the pipeline tests to one, and all others by file."""
+    """Assigns Spark tests, tests of a catalog and pipeline tests to one worker each, all others by file."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        if "SparkSession" in (self.config.rootpath / file).read_text():
+        text = (self.config.rootpath / file).read_text()
+        if "SparkSession" in text:
             return _SPARK
+        if "CatalogServer" in text:
+            return _CATALOG
         return "tests/pipeline" if file.startswith("tests/pipeline/") else file
 
     def _assign_work_unit(self, node: Any) -> None:
@@ -64,6 +70,15 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
     with spark_application(tmp_path_factory.mktemp("spark")) as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator["CatalogServer"]:
+    """The catalog shared by all tests, with the tables of the home that was registered last."""
+    from kit.catalog_server import running_catalog_server
+
+    with running_catalog_server(tmp_path_factory.mktemp("catalog")) as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,22 +1,18 @@
 """Tables of a SQL engine. Queries become SQL text; values are passed as parameters."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
 from schema import COLUMNS, CORRECTIONS
 
 from lakehouse.contracts import TABLES
+from lakehouse.readers.sql_warehouse import Execute
 from tables.backend import ReadError, high_water_mark
 from tables.query import Facts, Measure, Query, Version
 
 _COMMITS = 100  # of a table's history, of which versions are chosen
 _LISTED = 100  # values with a parameter each; of more, all are one parameter
-
-Execute = Callable[[str, dict[str, Any]], pa.Table]
-"""Runs a statement with named parameters (`:name`). Raises `LookupError` if the table does not exist."""
 
 
 class SqlTables:

@@ -5,13 +5,13 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from lakehouse.access.role import Role
 from lakehouse.access.table_view import TableView
 from lakehouse.contracts import TABLES
 from lakehouse.delta.role_tables import add_role_table, lock
 from lakehouse.errors import MillraceError
+from lakehouse.readers.versioned_tables import TableVersion
 from serving.query_limits import QueryRunner
 from serving.query_tree import Node, names_in, nodes_of, parse_select, tables_of
 
@@ -30,7 +30,7 @@ def tables_for(sql: str, role: Role) -> tuple[str, ...]:
 def answer(
     sql: str,
     role: Role,
-    tables: Mapping[str, DeltaTable],
+    tables: Mapping[str, TableVersion],
     *,
     threads: int | None = None,
     runner: QueryRunner | None = None,

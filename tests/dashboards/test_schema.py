@@ -19,7 +19,7 @@ def test_dashboards_import_no_jobs_and_no_drivers() -> None:
     script = (
         f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r});"
         f"sys.path.insert(0, {str(DASHBOARDS)!r});"
-        "import widgets.page, access, data_source, tables.databricks_sql;"
+        "import widgets.page, access, data_source, tables.sql_backend;"
         "from charts import sankey_chart, timeline_chart;"
         "from metrics import audience, campaigns, journeys, pipeline, quality, story, windows;"
         "forbidden = {'pyspark', 'gold', 'silver', 'bronze', 'pydantic_settings', 'databricks', 'duckdb'};"

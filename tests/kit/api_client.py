@@ -8,6 +8,7 @@ from unittest.mock import patch
 from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from lakehouse.readers.folder_tables import FolderTables
 from serving.api.application import Site, application
 from serving.stream.hub import Hub, Limits
 from serving.stream.subscription import Terms
@@ -33,7 +34,7 @@ def api_client(
         address: the client address of requests, which are sent to loopback.
         heartbeat: interval in seconds.
     """
-    hub, terms = Hub(home / "warehouse", Limits()), Terms(heartbeat=heartbeat)
+    hub, terms = Hub(FolderTables(home / "warehouse"), Limits()), Terms(heartbeat=heartbeat)
     app = application(
         hub,
         terms,

@@ -163,6 +163,7 @@ def check_app(root: Path) -> None:
             assert (root / folder / file).is_file(), f"{folder}/app.yaml: there is no {file}"
         assert (root / folder / "run.py").read_bytes() == (root / "collector" / "run.py").read_bytes()
         asked = _asked_for(root / folder) if folder == "dashboards" else _settings()
+        asked |= _asked_for(ROOT / "src" / "lakehouse" / "readers")
         for target in TARGETS:
             reported = tree_of(root, target)["resources"]["apps"][name]["config"]
             assert reported["command"] == command, f"{target}: {folder}/app.yaml has another command"

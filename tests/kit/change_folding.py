@@ -53,7 +53,7 @@ def assert_feed_folds(
         found = read_changes(folder, table, begin, latest).to_pylist()
         for version in range(begin + 1, latest + 1):
             for change in (each for each in found if each["commit_version"] == version):
-                _apply(state, change)
+                apply_change(state, change)
             assert state == published[version], f"version {version} from {begin}"
     return read_changes(folder, table, first, latest)
 
@@ -70,7 +70,7 @@ def _bag(rows: pa.Table) -> Counter[str]:
     return Counter(text_of(row) for row in rows.to_pylist())
 
 
-def _apply(state: Counter[str], change: Mapping[str, Any]) -> None:
+def apply_change(state: Counter[str], change: Mapping[str, Any]) -> None:
     """Remove the old row, which must exist, and add the new one."""
     before, after = change["before"], change["after"]
     kind = {(True, True): "update", (False, True): "insert", (True, False): "delete"}

@@ -8,6 +8,7 @@ from typing import Any
 from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.policy import ADMIN
 from lakehouse.access.role import Role
+from lakehouse.readers.folder_tables import FolderTables
 from serving.admission import admit
 from serving.causes.causes import Causes
 from serving.sources.cursor import Cursor
@@ -17,7 +18,9 @@ from serving.sources.table_source import TableSource, view_of
 
 def table_source(home: Path, name: str, causes: Causes | None = None) -> TableSource:
     """A table of a home without masks or row filters."""
-    return TableSource(home / "warehouse", view_of(Role(ADMIN, MaskKey(home)), name), causes=causes)
+    return TableSource(
+        FolderTables(home / "warehouse"), view_of(Role(ADMIN, MaskKey(home)), name), causes=causes
+    )
 
 
 def table_cursor(home: Path, name: str, version: int | None = None, table_id: str = "") -> Cursor:
@@ -27,7 +30,7 @@ def table_cursor(home: Path, name: str, version: int | None = None, table_id: st
 
 def query_cursor(home: Path, sql: str, versions: Mapping[str, int] | None = None) -> Cursor:
     """A cursor over a standing query, after its result at some versions or with a snapshot."""
-    return Cursor(QuerySource(home / "warehouse", admit(sql)), versions)
+    return Cursor(QuerySource(FolderTables(home / "warehouse"), admit(sql)), versions)
 
 
 def changes_of(cursor: Cursor) -> list[Any]:

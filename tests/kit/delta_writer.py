@@ -10,6 +10,7 @@ from deltalake import CommitProperties, DeltaTable
 from lakehouse.contracts.arrow import typed
 from lakehouse.contracts.table import DELETED, Table
 from lakehouse.delta import python_writer
+from lakehouse.delta.table_properties import FEED
 
 
 def folder_of(warehouse: Path, table: Table) -> Path:
@@ -17,9 +18,13 @@ def folder_of(warehouse: Path, table: Table) -> Path:
     return warehouse / table.layer / table.short_name
 
 
-def create_table(warehouse: Path, table: Table) -> None:
+STORED_CHANGES = {FEED: "true"}
+"""Properties of a table with Delta's change data feed, as tables of a catalog have it."""
+
+
+def create_table(warehouse: Path, table: Table, properties: Mapping[str, str] | None = None) -> None:
     """Create a table from its contract, unless it exists."""
-    python_writer.create_table(folder_of(warehouse, table), table, {})
+    python_writer.create_table(folder_of(warehouse, table), table, properties or {})
 
 
 def append(warehouse: Path, table: Table, rows: pa.Table, metadata: Mapping[str, object]) -> None:

@@ -36,12 +36,20 @@ class LiveTable:
         rows: number of initial rows.
         seed: the random seed of the changes.
         recent: only this many of the latest rows may be updated or deleted.
+        properties: Delta properties of the table.
     """
 
-    def __init__(self, home: Path, rows: int = 0, seed: int = 1, recent: int = 10_000) -> None:
+    def __init__(
+        self,
+        home: Path,
+        rows: int = 0,
+        seed: int = 1,
+        recent: int = 10_000,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
         self.folder = home.joinpath("warehouse", *NAME.split("."))
         self._warehouse = home / "warehouse"
-        delta_writer.create_table(self._warehouse, TOUCHES)
+        delta_writer.create_table(self._warehouse, TOUCHES, properties)
         self._recent = recent
         self._random = random.Random(seed)
         self._count = 0

@@ -135,7 +135,7 @@ def running_metastore(folder: Path) -> Iterator[Metastore]:
     with (folder / "metastore.log").open("wb") as log:
         server = subprocess.Popen([*command, "-p", str(port), *words], cwd=folder, stdout=log, stderr=log)
     try:
-        eventually(lambda: server.poll() is not None or _answers(port), _SECONDS, "the metastore answers")
+        eventually(lambda: server.poll() is not None or answers(port), _SECONDS, "the metastore answers")
         assert server.poll() is None, (folder / "metastore.log").read_text()
         yield Metastore(folder, port)
     finally:
@@ -159,7 +159,8 @@ def _job_spans(log: Path) -> list[tuple[int, int]]:
     return [(begin, ends[job]) for job, begin in starts.items() if job in ends]
 
 
-def _answers(port: int) -> bool:
+def answers(port: int) -> bool:
+    """Whether a server accepts connections at a port of this machine."""
     with suppress(OSError):
         socket.create_connection((HOST, port), timeout=1).close()
         return True

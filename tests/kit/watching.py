@@ -21,12 +21,13 @@ class Watch:
         home: the home.
         output: file to which its lines are appended.
         arguments: of the command.
+        more: further variables of its environment.
     """
 
-    def __init__(self, home: Path, output: Path, *arguments: str) -> None:
+    def __init__(self, home: Path, output: Path, *arguments: str, **more: str) -> None:
         self._output = output
         self._errors = output.with_suffix(".errors")
-        env = {**os.environ, "MILLRACE_HOME": str(home), "PYTHONPATH": str(ROOT / "src")}
+        env = {**os.environ, "MILLRACE_HOME": str(home), "PYTHONPATH": str(ROOT / "src"), **more}
         with output.open("ab") as lines, self._errors.open("wb") as errors:
             self.process = subprocess.Popen(
                 command("watch", *arguments, "--interval", "0.05"),

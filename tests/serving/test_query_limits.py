@@ -16,6 +16,7 @@ from kit.warehouse_builder import append_rows
 from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
+from lakehouse.readers.folder_tables import FolderTables
 from serving.admission import admit
 from serving.processes.query_processes import QueryProcesses
 from serving.processes.result import Result, ResultMemory
@@ -40,7 +41,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(home: Path, sql: str, role: Role | None = None, limits: QueryLimits = LIMITS) -> list[dict[str, Any]]:
-    return compute(home / "warehouse", admit(sql), {NAME: 0}, role, QueryRunner(limits)).to_pylist()
+    return compute(
+        FolderTables(home / "warehouse"), admit(sql), {NAME: 0}, role, QueryRunner(limits)
+    ).to_pylist()
 
 
 @pytest.mark.parametrize("restricted", [False, True])
@@ -126,9 +129,9 @@ def processes() -> Iterator[QueryProcesses]:
 
 def test_process_gives_the_result_of_the_query(home: Path, processes: QueryProcesses) -> None:
     sql = f"SELECT visitor_id, count(*) AS touches FROM {NAME} GROUP BY visitor_id"
-    opened = processes.open(home / "warehouse", sql, None, "one")
-    again = processes.compute(home / "warehouse", opened.query, {NAME: 0}, None, "one")
-    here = Result(result_parts(home / "warehouse", admit(sql), {NAME: 0}))
+    opened = processes.open(FolderTables(home / "warehouse"), sql, None, "one")
+    again = processes.compute(FolderTables(home / "warehouse"), opened.query, {NAME: 0}, None, "one")
+    here = Result(result_parts(FolderTables(home / "warehouse"), admit(sql), {NAME: 0}))
     assert (opened.versions, opened.query.tables) == ({NAME: 0}, (NAME,))
     assert opened.result.columns == again.columns == here.columns == ["visitor_id", "touches"]
     assert sorted(opened.result.keyed()) == sorted(again.keyed()) == sorted(here.keyed())
@@ -147,18 +150,20 @@ def test_process_gives_the_reason_why_a_query_fails(
     home: Path, processes: QueryProcesses, sql: str, problem: str
 ) -> None:
     with pytest.raises(MillraceError, match=problem):
-        processes.open(home / "warehouse", sql, None, "one")
+        processes.open(FolderTables(home / "warehouse"), sql, None, "one")
 
 
 def test_fork_server_is_started_again_after_it_was_killed(home: Path, processes: QueryProcesses) -> None:
     sql = f"SELECT touch_id FROM {NAME}"
-    processes.open(home / "warehouse", sql, None, "one")
+    processes.open(FolderTables(home / "warehouse"), sql, None, "one")
     (server,) = (
         each for each in psutil.Process().children() if any("fork_server" in part for part in each.cmdline())
     )
     server.kill()
     server.wait()
-    assert len(list(processes.open(home / "warehouse", sql, None, "one").result.keyed())) == ROWS
+    assert (
+        len(list(processes.open(FolderTables(home / "warehouse"), sql, None, "one").result.keyed())) == ROWS
+    )
 
 
 def test_waiting_queries_hold_no_thread_of_requests_for_tables(home: Path, tmp_path: Path) -> None:
@@ -166,7 +171,7 @@ def test_waiting_queries_hold_no_thread_of_requests_for_tables(home: Path, tmp_p
     endless = Wanted(sql=f"SELECT count(*) AS n FROM {PRODUCT}")
 
     async def open_table_beside_queries() -> float:
-        hub = Hub(home / "warehouse", Limits(query=QueryLimits(seconds=3.0)))
+        hub = Hub(FolderTables(home / "warehouse"), Limits(query=QueryLimits(seconds=3.0)))
         waiting = [asyncio.create_task(hub.open_source(endless, role)) for _ in range(40)]
         await asyncio.sleep(0)
         since = time.monotonic()
@@ -185,7 +190,7 @@ def test_channels_are_limited_in_total_and_by_reader(home: Path, tmp_path: Path)
     role = Role("admin", MaskKey(tmp_path))
 
     async def open_all() -> tuple[list[str], int]:
-        hub = Hub(home / "warehouse", Limits(channels=5, channels_of_reader=3))
+        hub = Hub(FolderTables(home / "warehouse"), Limits(channels=5, channels_of_reader=3))
         refused = []
         try:
             for reader in ("one", "other"):

@@ -18,6 +18,7 @@ from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import TOUCHES
 from lakehouse.errors import MillraceError
+from lakehouse.readers.folder_tables import FolderTables
 from lakehouse.settings import load_settings
 from millrace.tables.duckdb_views import run_query
 from serving.admission import StandingText, admit
@@ -265,11 +266,11 @@ def test_only_columns_of_query_and_row_filter_are_read(
 def test_continuous_query_is_restricted_by_role(home: Path, role: Role) -> None:
     versions = {"silver.sessions": 0}
     query = admit("SELECT visitor_id FROM silver.sessions WHERE events = 1", role)
-    found = compute(home / "warehouse", query, versions, role).to_pylist()
+    found = compute(FolderTables(home / "warehouse"), query, versions, role).to_pylist()
     assert found == [{"visitor_id": hash_of(home, "ann-secret")}]
     past = StandingText("SELECT error(visitor_id) FROM silver.sessions", ("silver.sessions",), None)
     with pytest.raises(MillraceError) as error:
-        compute(home / "warehouse", past, versions, role)
+        compute(FolderTables(home / "warehouse"), past, versions, role)
     assert "secret" not in str(error.value)
     with pytest.raises(MillraceError, match=r"bronze\.kafka_records is not a table"):
         admit("SELECT value FROM bronze.kafka_records", role)

@@ -74,7 +74,7 @@ class TableView:
         is left out if the row passes neither before nor after, or if masks hide the change.
 
         Args:
-            changes: of `lakehouse.delta.changes.change_schema`.
+            changes: of `lakehouse.delta.row_pairs.change_schema`.
         """
         if self.is_whole:
             return changes

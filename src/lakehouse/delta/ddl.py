@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
 from lakehouse.contracts import TABLES, Table
-from lakehouse.delta.table_properties import properties_of
+from lakehouse.delta.table_properties import FEED, has_feed, properties_of
 from lakehouse.settings import Settings
 
 _CREATION: dict[str, threading.Lock] = defaultdict(threading.Lock)
@@ -51,10 +51,16 @@ def exists(spark: SparkSession, settings: Settings, name: str) -> bool:
     return not location_of(spark, settings, name)[0]
 
 
-def declare(table: Table) -> tuple[str, str]:
-    """The columns and the remaining clauses of a table's `CREATE TABLE`."""
+def declare(table: Table, stores_changes: bool = False) -> tuple[str, str]:
+    """The columns and the remaining clauses of a table's `CREATE TABLE`.
+
+    Args:
+        table: its contract.
+        stores_changes: whether commits store changed rows, in Delta's change data feed.
+    """
     more = f"PARTITIONED BY ({', '.join(table.partitioned_by)})" if table.partitioned_by else ""
-    properties = ", ".join(f"'{key}' = '{value}'" for key, value in properties_of(table).items())
+    wanted = {**properties_of(table), **({FEED: "true"} if stores_changes else {})}
+    properties = ", ".join(f"'{key}' = '{value}'" for key, value in wanted.items())
     return f"({table.ddl})", f"{more} TBLPROPERTIES ({properties})" if properties else more
 
 
@@ -108,7 +114,8 @@ class DeclaredTables:
 
     def _create(self, table: Table) -> None:
         is_new, where = location_of(self._spark, self._settings, table.name)
-        columns, more = declare(table) if is_new else ("", "")
+        stores_changes = bool(self._settings.catalog) and has_feed(table)
+        columns, more = declare(table, stores_changes) if is_new else ("", "")
         if is_new:
             self.is_empty.add(table.name)
         if not self._has_layer(table.layer):
@@ -116,6 +123,14 @@ class DeclaredTables:
         self._spark.sql(f"CREATE TABLE IF NOT EXISTS {table.name} {columns} USING delta{where.table} {more}")
         if not is_new:
             evolve_schema(self._spark, table)
+            if stores_changes:
+                self._store_changes(table.name)
+
+    def _store_changes(self, name: str) -> None:
+        """Set the change data feed of a table that was created without it."""
+        found = self._spark.sql(f"SHOW TBLPROPERTIES {name}").where(F.col("key") == FEED).collect()
+        if not found or found[0].value != "true":
+            self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{FEED}' = 'true')")
 
     def _has_layer(self, layer: str) -> bool:
         """Whether a catalog has the schema. The bundle creates it for users who may not create schemas."""

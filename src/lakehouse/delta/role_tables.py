@@ -3,29 +3,25 @@
 Decision: docs/decisions/0038.
 """
 
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
-
-from deltalake import DeltaTable
 
 from lakehouse.access.table_view import TableView
-from lakehouse.delta.data_files import live_files, read_files
 from lakehouse.delta.sql_views import in_utc
+from lakehouse.readers.versioned_tables import TableVersion
 
 _ROWS = "_rows"
 
 
 def add_role_table(
-    connection: Any, table: DeltaTable, view: TableView, names: frozenset[str] | None = None
+    connection: Any, table: TableVersion, view: TableView, names: frozenset[str] | None = None
 ) -> None:
     """Add a table with the rows and columns that a role sees, copied into DuckDB's memory.
 
-    Files are read and masked one after the other: DuckDB never has a hidden value.
+    Rows are masked chunk by chunk: DuckDB never has a hidden value.
 
     Args:
         connection: to DuckDB, not locked yet.
-        table: the table, opened at the version that is wanted.
+        table: the version of the table that is wanted.
         view: the role's view of it.
         names: columns that are needed, in lower case; None: all.
     """
@@ -33,11 +29,10 @@ def add_role_table(
     wanted = frozenset(column.name for column in view.columns)
     source = view.source_columns(wanted if names is None else wanted & names)
     shown = [column.name for column in source.columns if column.name in wanted & (names or wanted)]
-    folder = Path(unquote(urlparse(table.table_uri).path))
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {layer}")
     is_made = False
-    for files in ([], *([file] for file in live_files(table))):
-        rows = view.apply(read_files(folder, source, files, table.version()))
+    for chunk in table.chunks(source):
+        rows = view.apply(chunk)
         rows = rows.select(shown or rows.column_names[:1])
         connection.register(_ROWS, rows)
         select = f"SELECT {in_utc(rows.schema)} FROM {_ROWS}"

@@ -7,6 +7,7 @@ from lakehouse.contracts.table import LOG_ENTRIES, TWO_WRITERS_LOG
 from lakehouse.maintenance.retention import in_hours
 
 REMOVED_FILES = "delta.deletedFileRetentionDuration"
+FEED = "delta.enableChangeDataFeed"
 
 
 def default_properties(removed_files: timedelta, feed: timedelta) -> dict[str, str]:
@@ -42,3 +43,8 @@ def properties_of(table: Table) -> dict[str, str]:
     """Further properties of one table."""
     stats = {"delta.dataSkippingStatsColumns": ",".join(table.stats_columns)} if table.stats_columns else {}
     return {**table.properties, **stats}
+
+
+def has_feed(table: Table) -> bool:
+    """Whether changes of a table are published: on a catalog, its commits store them (`FEED`)."""
+    return table.layer in LOCKS

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
 _MEGABYTE = 1 << 20
@@ -37,6 +36,7 @@ def serve(
     from lakehouse.access.policy import load_policy
     from lakehouse.access.read_log import read_log
     from lakehouse.http.tls import Tls
+    from lakehouse.readers.open_tables import open_tables
     from millrace.local.bind_policy import require_access
     from millrace.local.process.ports import require_free
     from serving.api.application import Site
@@ -47,12 +47,11 @@ def serve(
     from serving.webhooks.target import hosts_of
 
     settings = load_settings(trust_local=trust_local)
-    if settings.catalog:
-        raise MillraceError("the tables are in a catalog", "`millrace serve` reads tables in a folder only")
     if not load_policy(settings.conf, settings.home).tokens:
         problem = f"no token is declared, so nobody could read at {address}"
         next_step = "`millrace token NAME --role ROLE` makes one: docs/access.md"
         require_access(settings, address, problem, next_step)
+    tables = open_tables(settings)
     require_free(port, "the streaming API", "Choose another with --port {free}")
     tls = Tls.of(certificate, key)
     url = f"{'https' if tls else 'http'}://{address}:{port}"
@@ -62,4 +61,4 @@ def serve(
     hosts = hosts_of(settings.webhook_hosts)
     currency, reads = settings.reporting_currency, read_log(settings)
     site = Site(settings.home, settings.conf, currency, hosts, reads, settings.trust_local)
-    run(Served(address, port, settings.warehouse, Limits(), terms, send_timeout, site, tls))
+    run(Served(address, port, tables, Limits(), terms, send_timeout, site, tls))

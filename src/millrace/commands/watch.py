@@ -58,8 +58,6 @@ def watch(
     from millrace.shutdown_signal import ShutdownSignal
 
     settings = load_settings(role=role)
-    if settings.catalog:
-        raise MillraceError("the tables are in a catalog", "`millrace watch` reads tables in a folder only")
     if not changes and (resume or caused_by or start != "start"):
         raise MillraceError("--from, --resume and --caused-by are for changes", "Add --changes")
     if caused_by and len(watched.split()) > 1:
@@ -113,6 +111,7 @@ def _source(
     from lakehouse.access.mask_key import MaskKey
     from lakehouse.access.policy import ADMIN
     from lakehouse.access.role import Role
+    from lakehouse.readers.open_tables import open_tables
     from serving.sources.query_source import QuerySource
     from serving.sources.table_source import TableSource, view_of
 
@@ -123,7 +122,7 @@ def _source(
             raise MillraceError("a query has no version to begin after", "Take --from now or start")
         from serving.admission import admit
 
-        return QuerySource(settings.warehouse, admit(watched, role), role)
+        return QuerySource(open_tables(settings), admit(watched, role), role)
     view = view_of(role or Role(ADMIN, MaskKey(settings.home)), watched)
     causes = None
     if caused_by:
@@ -133,8 +132,10 @@ def _source(
             raise MillraceError(
                 f"causes name events as they are, which role {role.name} may not see", "Leave out --caused-by"
             )
+        if settings.catalog:
+            raise MillraceError("causes are found for tables in folders only", "Leave out --caused-by")
         causes = Causes(settings)
-    return TableSource(settings.warehouse, view, causes=causes)
+    return TableSource(open_tables(settings), view, causes=causes)
 
 
 def _begin(cursor: "Cursor", file: "PositionFile | None", stop: "ShutdownSignal") -> None:
@@ -166,20 +167,21 @@ def _show(settings: Settings, watched: str, interval: float, stop: "ShutdownSign
     from rich.console import Console
     from rich.live import Live
 
+    from lakehouse.readers.open_tables import open_tables
+    from lakehouse.readers.versioned_tables import latest_versions
     from millrace.tables.reading_role import role_of
     from millrace.terminal.rows import as_table, print_rows
     from serving.admission import admit
     from serving.sources.query_result import compute
-    from serving.sources.source import latest_versions
 
     text = watched if len(watched.split()) > 1 else f"SELECT * FROM {watched}"
     role, console = role_of(settings), Console(highlight=False)
-    query, shown = admit(text, role), None
+    query, tables, shown = admit(text, role), open_tables(settings), None
     with Live(console=console, auto_refresh=False) as live:
         while not stop.requested:
-            latest = latest_versions(settings.warehouse, query.tables, shown)
+            latest = latest_versions(tables, query.tables, shown)
             if latest is not None and latest != shown:
-                answer, shown = pl.DataFrame(compute(settings.warehouse, query, latest, role)), latest
+                answer, shown = pl.DataFrame(compute(tables, query, latest, role)), latest
                 if console.is_terminal:
                     live.update(as_table(answer, latest), refresh=True)
                 else:

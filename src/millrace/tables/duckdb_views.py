@@ -11,6 +11,7 @@ from lakehouse.access.role import Role
 from lakehouse.contracts import TABLES
 from lakehouse.delta.sql_views import add_view
 from lakehouse.errors import MillraceError
+from lakehouse.readers.folder_tables import FolderVersion
 from lakehouse.rows.duckdb_sql import connect
 from lakehouse.settings import Settings
 from millrace.tables.as_of import STAMPS, versions_as_of
@@ -89,7 +90,9 @@ def _run_as(
             "a role reads silver and gold as of a position, and no other table", "Leave out --as-of or --role"
         )
     try:
-        found = pl.DataFrame(answer(query, role, tables))
+        found = pl.DataFrame(
+            answer(query, role, {name: FolderVersion(table) for name, table in tables.items()})
+        )
     except duckdb.Error as error:
         raise MillraceError(str(error).splitlines()[0], _advice(query, role.tables)) from error
     if on_read is not None:

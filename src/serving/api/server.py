@@ -5,13 +5,13 @@ import logging
 import socket
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import uvicorn
 
 from lakehouse.http.body_rate import BodyRate
 from lakehouse.http.connections import MOST_CONNECTIONS, LimitedProtocol
 from lakehouse.http.tls import Tls
+from lakehouse.readers.versioned_tables import VersionedTables
 from serving.api.application import Site, application
 from serving.stream.hub import Hub, Limits
 from serving.stream.subscription import Terms
@@ -37,7 +37,7 @@ class Served:
     Args:
         address: IP address to listen on.
         port: port to listen on.
-        warehouse: folder of the tables.
+        tables: the tables.
         limits: limits of memory and queries.
         terms: default settings of subscriptions.
         send_timeout: seconds within which a subscriber has to take a message.
@@ -47,7 +47,7 @@ class Served:
 
     address: str
     port: int
-    warehouse: Path
+    tables: VersionedTables
     limits: Limits
     terms: Terms
     send_timeout: float
@@ -58,7 +58,7 @@ class Served:
 def serve(served: Served) -> None:
     """Serve until SIGINT or SIGTERM; then disconnect subscribers, which may resume on another server."""
     logging.getLogger("serving").addHandler(logging.StreamHandler())
-    hub = Hub(served.warehouse, served.limits)
+    hub = Hub(served.tables, served.limits)
     config = uvicorn.Config(
         BodyRate(application(hub, served.terms, served.send_timeout, served.site)),
         host=served.address,

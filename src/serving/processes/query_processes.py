@@ -2,13 +2,14 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import closing
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
+from lakehouse.readers.versioned_tables import VersionedTables
 from serving.admission import StandingText
 from serving.processes.fork_server import ForkServer
+from serving.processes.query_tasks import TASKS
 from serving.processes.result import Result, ResultMemory
 from serving.processes.turns import Turns
 from serving.query_limits import QueryLimits
@@ -51,20 +52,20 @@ class QueryProcesses:
         """End the processes."""
         self._forks.stop()
 
-    def open(self, warehouse: Path, sql: str, role: Role | None, reader: str) -> Opened:
+    def open(self, tables: VersionedTables, sql: str, role: Role | None, reader: str) -> Opened:
         """An admitted query with its result, see `serving.admission`.
 
         Raises:
             TryLaterError: if the reader has no turn, or there is no memory for the result.
             MillraceError: if the query is not admitted, fails or exceeds a limit.
         """
-        with self._turns.turn(reader), closing(self._run("open", warehouse, sql, role)) as items:
+        with self._turns.turn(reader), closing(self._run("open", tables, sql, role)) as items:
             query, versions = next(items), next(items)
             return Opened(query, versions or None, Result(items, self._memory, reader))
 
     def compute(
         self,
-        warehouse: Path,
+        tables: VersionedTables,
         query: StandingText,
         versions: Mapping[str, int],
         role: Role | None,
@@ -78,14 +79,17 @@ class QueryProcesses:
         """
         with (
             self._turns.turn(reader),
-            closing(self._run("compute", warehouse, query, versions, role)) as items,
+            closing(self._run("compute", tables, query, versions, role)) as items,
         ):
             return Result(items, self._memory, reader)
 
-    def _run(self, task: str, *arguments: Any) -> Generator[Any, None, None]:
+    def _run(self, task: str, tables: VersionedTables, *arguments: Any) -> Generator[Any, None, None]:
+        if not tables.is_local:  # a process of its own would open a connection of its own each time
+            yield from TASKS[task](self._limits, tables, *arguments)
+            return
         with self._forks.fork() as connection:
             try:
-                connection.send((task, arguments, self._limits))
+                connection.send((task, (tables, *arguments), self._limits))
                 while (item := connection.recv()) is not None:
                     if isinstance(item, tuple) and not hasattr(item, "_fields"):
                         raise MillraceError(*item)

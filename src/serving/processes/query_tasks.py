@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -16,11 +15,11 @@ import pyarrow as pa
 from lakehouse.access.role import Role
 from lakehouse.delta.sql_views import in_utc
 from lakehouse.errors import MillraceError
+from lakehouse.readers.versioned_tables import VersionedTables, latest_versions
 from lakehouse.rows.duckdb_sql import connect
 from serving.admission import StandingText, admit
 from serving.query_limits import QueryLimits, QueryRunner
 from serving.sources.query_result import Part, result_parts
-from serving.sources.source import latest_versions
 
 _QUICK_SECONDS = 0.25
 """Processor time for which a query has the priority of the server (s); a longer one gives way to others."""
@@ -34,21 +33,25 @@ Task = tuple[str, tuple[Any, ...], QueryLimits]
 """Name of a task, its arguments, and limits."""
 
 
-def opened(limits: QueryLimits, warehouse: Path, sql: str, role: Role | None) -> Iterator[object]:
+def opened(limits: QueryLimits, tables: VersionedTables, sql: str, role: Role | None) -> Iterator[object]:
     """The admitted query, the latest versions of its tables, and its result at these, if they all exist."""
     query = admit(sql, role)
     yield query
-    versions = latest_versions(warehouse, query.tables, None)
+    versions = latest_versions(tables, query.tables, None)
     yield versions or {}
     if versions is not None:
-        yield from computed(limits, warehouse, query, versions, role)
+        yield from computed(limits, tables, query, versions, role)
 
 
 def computed(
-    limits: QueryLimits, warehouse: Path, query: StandingText, versions: Mapping[str, int], role: Role | None
+    limits: QueryLimits,
+    tables: VersionedTables,
+    query: StandingText,
+    versions: Mapping[str, int],
+    role: Role | None,
 ) -> Iterator[list[str] | Part]:
     """The columns of the result, then its rows in parts."""
-    yield from result_parts(warehouse, query, versions, role, QueryRunner(limits))
+    yield from result_parts(tables, query, versions, role, QueryRunner(limits))
 
 
 TASKS: Mapping[str, Callable[..., Iterator[object]]] = {"open": opened, "compute": computed}

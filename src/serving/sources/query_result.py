@@ -6,19 +6,24 @@ from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from lakehouse.access.mask_key import MaskKey
+from lakehouse.access.policy import ADMIN
 from lakehouse.access.role import Role
 from lakehouse.delta.role_tables import lock
-from lakehouse.delta.sql_views import add_view
 from lakehouse.errors import MillraceError
+from lakehouse.readers.folder_tables import FolderTables
+from lakehouse.readers.versioned_tables import VersionedTables
 from lakehouse.rows.row_json import key_json, row_json
 from serving.admission import StandingText
 from serving.query_limits import QueryRunner
 from serving.role_query import answer
 from serving.sources.row_changes import KeyedRow
-from serving.sources.source import CHUNK, folder_of
+from serving.sources.source import CHUNK
+
+_EVERYTHING = Role(ADMIN, MaskKey(Path()))
+"""A role without masks, which needs no key."""
 
 
 class Part(NamedTuple):
@@ -44,7 +49,7 @@ class Part(NamedTuple):
 
 
 def result_parts(
-    warehouse: Path,
+    tables: VersionedTables,
     query: StandingText,
     versions: Mapping[str, int],
     role: Role | None = None,
@@ -52,7 +57,7 @@ def result_parts(
 ) -> Iterator[list[str] | Part]:
     """The columns of a result, then its rows; see `compute`."""
     runner = runner or QueryRunner()
-    found = compute(warehouse, query, versions, role, runner)
+    found = compute(tables, query, versions, role, runner)
     columns = found.column_names
     yield columns
     key = key_of(query, columns)
@@ -72,7 +77,7 @@ def key_of(query: StandingText, columns: list[str]) -> tuple[str, ...]:
 
 
 def compute(
-    warehouse: Path,
+    tables: VersionedTables,
     query: StandingText,
     versions: Mapping[str, int],
     role: Role | None = None,
@@ -84,7 +89,7 @@ def compute(
     order.
 
     Args:
-        warehouse: folder of the tables.
+        tables: the tables.
         query: the query.
         versions: versions by table.
         role: role of the reader; None: a reader who sees everything.
@@ -94,14 +99,11 @@ def compute(
         MillraceError: if the query fails or exceeds a limit, or a version can't be read any more.
     """
     try:
-        tables = {
-            name: DeltaTable(folder_of(warehouse, name), version=version)
-            for name, version in versions.items()
-        }
-        if role is None or role.is_unrestricted:
-            found = _answer(query.sql, tables, warehouse, runner or QueryRunner())
+        if isinstance(tables, FolderTables) and (role is None or role.is_unrestricted):
+            found = _answer(query.sql, tables, versions, runner or QueryRunner())
         else:
-            found = answer(query.sql, role, tables, threads=1, runner=runner)
+            opened = {name: tables.at(name, version) for name, version in versions.items()}
+            found = answer(query.sql, role or _EVERYTHING, opened, threads=1, runner=runner)
         if len(set(found.column_names)) < found.num_columns:
             raise MillraceError("two columns of the query have one name", "Name them, as in `SELECT a AS b`")
     except (DeltaError, FileNotFoundError, duckdb.IOException) as error:
@@ -117,10 +119,12 @@ def compute(
     return found
 
 
-def _answer(sql: str, tables: Mapping[str, DeltaTable], warehouse: Path, runner: QueryRunner) -> pa.Table:
+def _answer(sql: str, tables: FolderTables, versions: Mapping[str, int], runner: QueryRunner) -> pa.Table:
+    """The result of a query on files, which DuckDB reads itself."""
+    opened = {name: tables.at(name, version) for name, version in versions.items()}
     with runner.connection() as connection:
         connection.execute("SET threads = 1")
-        for name, table in tables.items():
-            add_view(connection, name, table)
-        lock(connection, [str(folder_of(warehouse, name).resolve()) for name in tables])
+        for name, table in opened.items():
+            table.add_view(connection, name)
+        lock(connection, [str(tables.folder(name).resolve()) for name in opened])
         return runner.fetch(connection, sql)

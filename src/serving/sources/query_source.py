@@ -3,17 +3,15 @@
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from lakehouse.access.role import Role
-from lakehouse.delta.log_files import written_at
+from lakehouse.readers.versioned_tables import VersionedTables, identities_of, latest_versions
 from serving.admission import StandingText
 from serving.processes.query_processes import Opened, QueryProcesses
 from serving.processes.result import Result
 from serving.sources.query_result import key_of, result_parts
 from serving.sources.row_changes import ChangeGroup, Position
-from serving.sources.source import folder_of, identities_of, latest_versions
 
 _RESULTS = 2
 """Number of cached results: those between which there are changes."""
@@ -23,7 +21,7 @@ class QuerySource:
     """The result of a standing query.
 
     Args:
-        warehouse: folder of the tables.
+        tables: the tables.
         query: the query.
         role: role of the reader; None: a reader who sees everything.
         processes: run the query within limits; None: it runs here, without limits.
@@ -33,7 +31,7 @@ class QuerySource:
 
     def __init__(
         self,
-        warehouse: Path,
+        tables: VersionedTables,
         query: StandingText,
         role: Role | None = None,
         processes: QueryProcesses | None = None,
@@ -42,7 +40,7 @@ class QuerySource:
     ) -> None:
         self.tables = query.tables
         self._columns: list[str] = []
-        self._warehouse = warehouse
+        self._tables = tables
         self._query = query
         self._processes = processes
         self._reader = reader
@@ -66,15 +64,15 @@ class QuerySource:
 
     def latest(self, known: Position | None) -> Position | None:
         """The latest versions of the tables, all read at the same moment."""
-        return latest_versions(self._warehouse, self.tables, known)
+        return latest_versions(self._tables, self.tables, known)
 
     def identities(self) -> dict[str, str]:
         """The tables' ids in Delta's log."""
-        return identities_of(self._warehouse, self.tables)
+        return identities_of(self._tables, self.tables)
 
     def written_at(self, position: Position) -> tuple[int, ...]:
-        """The times of the commits' log files."""
-        return tuple(written_at(folder_of(self._warehouse, name), position[name]) for name in self.tables)
+        """The times of the commits."""
+        return tuple(self._tables.written_at(name, position[name]) for name in self.tables)
 
     def commit(self, position: Position) -> Mapping[str, Any]:
         """Empty, since a group may contain changes of several tables."""
@@ -113,5 +111,5 @@ class QuerySource:
 
     def _compute(self, position: Position) -> Result:
         if self._processes is None:
-            return Result(result_parts(self._warehouse, self._query, position, self._role))
-        return self._processes.compute(self._warehouse, self._query, position, self._role, self._reader)
+            return Result(result_parts(self._tables, self._query, position, self._role))
+        return self._processes.compute(self._tables, self._query, position, self._role, self._reader)

@@ -2,13 +2,11 @@
 
 import threading
 from collections import OrderedDict
-from pathlib import Path
 
 import pyarrow as pa
 
 from lakehouse.contracts import Table
-from lakehouse.delta.changes import read_changes
-from lakehouse.delta.log_files import written_at
+from lakehouse.readers.versioned_tables import VersionedTables
 
 _Key = tuple[str, int, int]
 
@@ -27,18 +25,18 @@ class SharedChanges:
         self._kept: OrderedDict[_Key, pa.Table] = OrderedDict()
         self._bytes = 0
 
-    def read(self, folder: Path, table: Table, version: int) -> pa.Table:
-        """The changes of the commit that made a version; see `lakehouse.delta.changes`.
+    def read(self, tables: VersionedTables, table: Table, version: int) -> pa.Table:
+        """The changes of the commit that made a version; see `VersionedTables.changes`.
 
         Args:
-            folder: folder of the table.
+            tables: the tables.
             table: contract of the table.
             version: the version.
 
         Raises:
             MillraceError: if they can't be read any more.
         """
-        key = (table.name, version, written_at(folder, version))
+        key = (table.name, version, tables.written_at(table.name, version))
         with self._lock:
             reading = self._reading.setdefault(key, threading.Lock())
         with reading:
@@ -46,7 +44,7 @@ class SharedChanges:
                 if key in self._kept:
                     self._kept.move_to_end(key)
                     return self._kept[key]
-            found = read_changes(folder, table, version - 1, version)
+            found = tables.changes(table, version)
             self._keep(key, found)
         return found
 

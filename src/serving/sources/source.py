@@ -1,11 +1,8 @@
 """The interface of tables and standing queries: rows at a position, changes between two positions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from lakehouse.delta.log_files import latest_version
-from lakehouse.delta.table_identity import table_id
 from serving.sources.row_changes import ChangeGroup, Position
 
 CHUNK = 200
@@ -51,26 +48,3 @@ class Source(Protocol):
         Raises:
             MillraceError: if they can't be read any more.
         """
-
-
-def folder_of(warehouse: Path, name: str) -> Path:
-    """The folder of a table."""
-    return warehouse.joinpath(*name.split("."))
-
-
-def identities_of(warehouse: Path, names: Iterable[str]) -> dict[str, str]:
-    """By table, the first eight characters of its id; empty while there is no table."""
-    return {name: table_id(folder_of(warehouse, name))[:8] for name in names}
-
-
-def latest_versions(warehouse: Path, names: Iterable[str], known: Position | None) -> dict[str, int] | None:
-    """The latest versions, all read at the same moment; None while a table is missing."""
-    folders = {name: folder_of(warehouse, name) for name in names}
-
-    def found() -> dict[str, int]:
-        return {name: latest_version(folder, (known or {}).get(name, -1)) for name, folder in folders.items()}
-
-    versions = found()
-    while (again := found()) != versions:
-        versions = again
-    return None if min(versions.values()) < 0 else versions

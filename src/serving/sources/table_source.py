@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat, takewhile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,13 +10,12 @@ import pyarrow as pa
 from lakehouse.access.role import Role
 from lakehouse.access.table_view import TableView
 from lakehouse.contracts import TABLES
-from lakehouse.delta.changes import read_snapshot
-from lakehouse.delta.log_files import latest_version, written_at
+from lakehouse.readers.versioned_tables import VersionedTables, identities_of
 from lakehouse.rows.row_json import key_json, row_json
 from serving.query_tree import unknown_table
 from serving.sources.row_changes import ChangeGroup, Position, RowChange
 from serving.sources.shared_changes import SharedChanges
-from serving.sources.source import CHUNK, folder_of, identities_of
+from serving.sources.source import CHUNK
 
 if TYPE_CHECKING:
     from serving.causes.causes import Causes
@@ -29,7 +27,7 @@ class TableSource:
     """The rows and columns of a table that a reader may see and asks for.
 
     Args:
-        warehouse: folder of the tables.
+        tables: the tables.
         view: the table as the reader's role sees it.
         wanted: the reader's conditions and columns; None for all.
         changes: cache of the changes of all tables; None: no cache.
@@ -39,7 +37,7 @@ class TableSource:
 
     def __init__(
         self,
-        warehouse: Path,
+        tables: VersionedTables,
         view: TableView,
         wanted: TableView | None = None,
         changes: SharedChanges | None = None,
@@ -47,17 +45,16 @@ class TableSource:
     ) -> None:
         self.tables = (view.table.name,)
         self.key = view.table.key
-        self._warehouse = warehouse
+        self._tables = tables
         self._table = view.table
         self._name = view.table.name
-        self._folder = folder_of(warehouse, self._name)
         self._views = (view,) if wanted is None else (view, wanted)
         self._shared = changes or SharedChanges(0)
         self._causes = causes
 
     def latest(self, known: Position | None) -> Position:
         """The latest version; -1 while there is no table."""
-        return {self._name: latest_version(self._folder, known[self._name] if known else -1)}
+        return {self._name: self._tables.latest_version(self._name, known[self._name] if known else -1)}
 
     def first(self) -> Position:
         """The latest version."""
@@ -65,11 +62,11 @@ class TableSource:
 
     def identities(self) -> dict[str, str]:
         """The table's id in Delta's log."""
-        return identities_of(self._warehouse, self.tables)
+        return identities_of(self._tables, self.tables)
 
     def written_at(self, position: Position) -> tuple[int, ...]:
-        """The time of the commit's log file."""
-        return (written_at(self._folder, position[self._name]),)
+        """The time of the commit."""
+        return (self._tables.written_at(self._name, position[self._name]),)
 
     def commit(self, position: Position) -> Mapping[str, Any]:
         """The table and its version."""
@@ -81,13 +78,13 @@ class TableSource:
         if self._causes is not None:
             versions = takewhile(partial(self._causes.is_known, self._name), versions)
         for version in versions:
-            yield self._group(version, self._shared.read(self._folder, self._table, version))
+            yield self._group(version, self._shared.read(self._tables, self._table, version))
 
     def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
         """The rows of a version."""
         if position[self._name] < 0:
             return
-        rows = read_snapshot(self._folder, self._table, position[self._name]).rows
+        rows = self._tables.rows(self._table, position[self._name])
         for view in self._views:
             rows = view.apply(rows)
         for batch in rows.to_batches(CHUNK):

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
+from lakehouse.readers.versioned_tables import VersionedTables
 from serving.processes.query_processes import QueryProcesses
 from serving.query_limits import QueryLimits, TryLaterError
 from serving.sources.query_source import QuerySource
@@ -83,7 +83,6 @@ class Limits:
         channels_of_reader: maximum number of channels that one reader has opened.
         queries: maximum number of standing queries at the same time.
         query: limits of each query.
-        interval: seconds between polls of the tables' logs.
     """
 
     channel_bytes: int = 16 << 20
@@ -93,19 +92,18 @@ class Limits:
     channels_of_reader: int = 32
     queries: int = 32
     query: QueryLimits = field(default_factory=QueryLimits)
-    interval: float = 0.05
 
 
 class Hub:
     """Opens one channel for each followed table or query, and closes unused channels.
 
     Args:
-        warehouse: folder of the tables.
+        tables: the tables.
         limits: limits of memory and queries.
     """
 
-    def __init__(self, warehouse: Path, limits: Limits) -> None:
-        self._warehouse = warehouse
+    def __init__(self, tables: VersionedTables, limits: Limits) -> None:
+        self._tables = tables
         self._limits = limits
         self._shared = SharedChanges(limits.shared_bytes)
         self._queries = QueryProcesses(limits.query)
@@ -144,7 +142,7 @@ class Hub:
                     source,
                     key[:_TOKEN_DIGITS],
                     self._limits.channel_bytes,
-                    self._limits.interval,
+                    self._tables.poll_seconds,
                     self._kept,
                 )
                 self._opened_by[key] = reader
@@ -189,11 +187,11 @@ class Hub:
             standing = sum(isinstance(each.source, QuerySource) for each in self._channels.values())
             if standing >= self._limits.queries:
                 raise TryLaterError("too many standing queries", "Try again later, or subscribe to a table")
-            opened = self._queries.open(self._warehouse, wanted.sql, role, reader)
-            return QuerySource(self._warehouse, opened.query, role, self._queries, reader, opened)
+            opened = self._queries.open(self._tables, wanted.sql, role, reader)
+            return QuerySource(self._tables, opened.query, role, self._queries, reader, opened)
         view = view_of(role, wanted.table or "")
         narrowed = wanted_of(view, wanted.where, wanted.select)
-        return TableSource(self._warehouse, view, narrowed, self._shared)
+        return TableSource(self._tables, view, narrowed, self._shared)
 
     def subject(self, wanted: Wanted, role: Role, source: Source) -> Subject:
         """The content of a source's resume tokens."""

@@ -13,7 +13,7 @@ from kit.access import policy, visible
 from lakehouse.access.table_view import TableView
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
-from lakehouse.delta.changes import change_schema
+from lakehouse.delta.row_pairs import change_schema
 
 TABLE = TABLES["gold.conversions"]
 POLICY = """

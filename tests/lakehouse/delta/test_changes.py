@@ -19,6 +19,7 @@ from kit.change_folding import assert_feed_folds, rows_at, text_of
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import DELETED, Column, Table
 from lakehouse.delta import changes as feed
+from lakehouse.delta import row_pairs
 from lakehouse.delta.log_files import commit_file
 from lakehouse.errors import MillraceError
 
@@ -189,9 +190,11 @@ def test_fold_check_detects_comparison_that_ignores_a_column(
     writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = Table(THINGS.name, THINGS.grain, THINGS.key, THINGS.columns[:5])
-    original = feed._places
+    original = row_pairs._places
     monkeypatch.setattr(
-        feed, "_places", lambda table, *both: original(few, *(rows.select(few.column_names) for rows in both))
+        row_pairs,
+        "_places",
+        lambda table, *both: original(few, *(rows.select(few.column_names) for rows in both)),
     )
     with pytest.raises(AssertionError):
         assert_feed_folds(writer.folder, THINGS)

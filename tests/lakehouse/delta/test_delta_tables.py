@@ -195,3 +195,27 @@ def test_later_commit_is_found_by_its_high_water_mark_and_a_rebuild_always(
     assert not lake.has_commit_after(NAME, NOON)
     lake.overwrite(NAME, lake.read(NAME))
     assert lake.has_commit_after(NAME, NOON + second)
+
+
+def test_tables_of_a_catalog_store_changes_from_creation_or_from_the_next_use(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = empty_home(spark, tmp_path).model_copy(update={"catalog": "spark_catalog"})
+    older = Lakehouse(spark.newSession(), settings, "test")
+    older.read(NAME)
+    older.read("ops.ledger")
+    assert [stores_changes(older, name) for name in (NAME, "ops.ledger")] == [True, False]
+    older.spark.sql(f"ALTER TABLE {NAME} UNSET TBLPROPERTIES ('delta.enableChangeDataFeed')")
+    assert not stores_changes(older, NAME)
+    later = Lakehouse(spark.newSession(), settings, "test")
+    later.read(NAME)
+    version = later.version(NAME)
+    assert stores_changes(later, NAME)
+    Lakehouse(spark.newSession(), settings, "test").read(NAME)
+    assert later.version(NAME) == version
+    empty_home(spark, tmp_path)
+
+
+def stores_changes(lake: Lakehouse, name: str) -> bool:
+    found = lake.spark.sql(f"SHOW TBLPROPERTIES {name}").collect()
+    return ("delta.enableChangeDataFeed", "true") in [tuple(row) for row in found]

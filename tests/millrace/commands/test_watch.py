@@ -19,6 +19,7 @@ from kit.watching import SECONDS, Watch, lines_of
 from lakehouse.contracts import TABLES
 from lakehouse.delta.changes import read_snapshot
 from lakehouse.errors import MillraceError
+from lakehouse.readers.folder_tables import FolderTables
 from lakehouse.rows.row_json import row_json
 from lakehouse.settings import load_settings
 from millrace.commands.watch import _write, watch
@@ -189,7 +190,7 @@ def test_watched_query_equals_its_result_at_each_position(tmp_path: Path) -> Non
     for line in lines:
         apply(state, line)
         if line.get("position"):
-            result = compute(tmp_path / "warehouse", admit(QUERY), line["position"]).to_pylist()
+            result = compute(FolderTables(tmp_path / "warehouse"), admit(QUERY), line["position"]).to_pylist()
             assert +state == texts(result), line
 
 

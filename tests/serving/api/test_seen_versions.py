@@ -13,6 +13,7 @@ from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.policy import ADMIN
 from lakehouse.access.role import Role
 from lakehouse.access.tokens import digest_of
+from lakehouse.readers.folder_tables import FolderTables
 from serving.api.app import StreamingApi
 from serving.api.readers import Reader, Readers
 from serving.api.sessions import Sessions
@@ -118,7 +119,7 @@ def test_api_logs_reader_role_and_table_version_of_each_read(
 ) -> None:
     table, notes = LiveTable(tmp_path, rows=20), Notes()
     declared, sessions = policy(tmp_path, POLICY), Sessions(b"k" * 32)
-    hub = Hub(tmp_path / "warehouse", Limits())
+    hub = Hub(FolderTables(tmp_path / "warehouse"), Limits())
     api = StreamingApi(hub, Readers(lambda: declared, sessions), sessions, Terms(), 10, notes)
     with TestClient(api.app()) as client:
         refused = client.get(f"/v1/{path}", params=fields, headers={"Authorization": "Bearer x"})

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 
 from kit.api_client import from_this_machine
 from kit.warehouse_builder import append_rows
+from lakehouse.readers.folder_tables import FolderTables
 from serving.api.application import Site, application
 from serving.description.operations import OPERATIONS
 from serving.stream.hub import Hub, Limits
@@ -29,7 +30,7 @@ _STREAM_PATH = "/v1/changes"
 def api_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     home: Path = tmp_path_factory.mktemp("home")
     append_rows(home, "gold.funnel", [{"day": date(2026, 1, 1), "step": "visit", "visitors": 1}])
-    hub = Hub(home / "warehouse", Limits())
+    hub = Hub(FolderTables(home / "warehouse"), Limits())
     app = application(hub, Terms(), 30.0, Site(home, home / "conf", trusts_local=True))
     yield schemathesis.openapi.from_asgi("/openapi.json", from_this_machine(app))
     hub.stop()

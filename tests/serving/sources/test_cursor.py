@@ -11,7 +11,7 @@ from kit.cursors import changes_of, table_cursor
 from kit.warehouse_builder import append_rows, replace_rows
 from lakehouse.delta.table_identity import table_id
 from lakehouse.errors import MillraceError
-from serving.sources import shared_changes, table_source
+from lakehouse.readers import folder_tables
 
 NAME = "gold.funnel"
 
@@ -58,14 +58,14 @@ def test_recreated_table_is_detected_at_any_version_count(
 def test_table_recreated_while_changes_are_read_is_detected(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = shared_changes.read_changes
+    original = folder_tables.read_changes
 
     def replaced(*arguments: Any) -> Any:
         shutil.rmtree(folder)
         append_versions(tmp_path, *range(4))
         return original(*arguments)
 
-    monkeypatch.setattr(shared_changes, "read_changes", replaced)
+    monkeypatch.setattr(folder_tables, "read_changes", replaced)
     cursor = table_cursor(tmp_path, NAME, 0)
     with pytest.raises(MillraceError, match="made again"):
         changes_of(cursor)
@@ -83,7 +83,7 @@ def test_cursor_accepts_empty_partial_or_full_table_id(folder: Path, tmp_path: P
 def test_table_recreated_while_snapshot_is_read_is_detected(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = table_source.read_snapshot
+    original = folder_tables.read_snapshot
 
     def replaced(*arguments: Any) -> Any:
         shutil.rmtree(folder)
@@ -91,7 +91,7 @@ def test_table_recreated_while_snapshot_is_read_is_detected(
         return original(*arguments)
 
     cursor = table_cursor(tmp_path, NAME)
-    monkeypatch.setattr(table_source, "read_snapshot", replaced)
+    monkeypatch.setattr(folder_tables, "read_snapshot", replaced)
     with pytest.raises(MillraceError, match="made again"):
         changes_of(cursor)
     assert cursor.position == {}

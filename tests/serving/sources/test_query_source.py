@@ -16,6 +16,7 @@ from kit.live_table import NAME as LIVE
 from kit.live_table import LiveTable
 from kit.warehouse_builder import append_rows, replace_rows
 from lakehouse.errors import MillraceError
+from lakehouse.readers.folder_tables import FolderTables
 from lakehouse.rows.row_json import row_json
 from lakehouse.settings import load_settings
 from millrace.tables.duckdb_views import run_query
@@ -56,7 +57,7 @@ def test_query_with_duplicate_column_names_is_rejected(tmp_path: Path) -> None:
     append_rows(tmp_path, NAME, [credit(1)])
     query = admit(f"SELECT model AS a, channel AS a FROM {NAME}")
     with pytest.raises(MillraceError, match="two columns of the query have one name"):
-        compute(tmp_path / "warehouse", query, {NAME: 0})
+        compute(FolderTables(tmp_path / "warehouse"), query, {NAME: 0})
 
 
 @pytest.mark.parametrize("reading", ["read_text('{0}')", "read_csv('{0}')", "'{0}'"])
@@ -66,7 +67,7 @@ def test_query_that_bypasses_admission_reads_no_other_file(reading: str, tmp_pat
     other.write_text("a\n1\n")
     past = StandingText(f"SELECT * FROM {reading.format(other)}", (NAME,), None)
     with pytest.raises(MillraceError, match=r"(?i)disabled by configuration|permission"):
-        compute(tmp_path / "warehouse", past, {NAME: 0})
+        compute(FolderTables(tmp_path / "warehouse"), past, {NAME: 0})
 
 
 def test_query_at_vacuumed_version_fails_and_advises_a_snapshot(tmp_path: Path) -> None:
@@ -89,7 +90,10 @@ def test_query_cursor_fails_once_its_table_is_recreated(tmp_path: Path) -> None:
     """The query's source returns the new table's rows at a version that both tables have."""
     append_rows(tmp_path, NAME, [credit(1)])
     query, folder = f"SELECT channel FROM {NAME}", tmp_path.joinpath("warehouse", *NAME.split("."))
-    cursor, source = query_cursor(tmp_path, query), QuerySource(tmp_path / "warehouse", admit(query))
+    cursor, source = (
+        query_cursor(tmp_path, query),
+        QuerySource(FolderTables(tmp_path / "warehouse"), admit(query)),
+    )
     assert len(changes_of(cursor)) == 1
     shutil.rmtree(folder)
     append_rows(tmp_path, NAME, [credit(1, "Direct")])

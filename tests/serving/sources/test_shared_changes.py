@@ -11,7 +11,8 @@ import pytest
 from kit.live_table import LiveTable
 from lakehouse.contracts.gold import TOUCHES
 from lakehouse.delta.changes import read_changes
-from serving.sources import shared_changes
+from lakehouse.readers import folder_tables
+from lakehouse.readers.folder_tables import FolderTables
 from serving.sources.shared_changes import SharedChanges
 
 
@@ -24,7 +25,7 @@ def versions_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(upto)
         return read_changes(folder, table, after, upto)
 
-    monkeypatch.setattr(shared_changes, "read_changes", counted)
+    monkeypatch.setattr(folder_tables, "read_changes", counted)
     return found
 
 
@@ -66,5 +67,5 @@ def test_changes_of_recreated_table_are_read_again(tmp_path: Path) -> None:
 
 
 def read_all(shared: SharedChanges, table: LiveTable, after: int, upto: int) -> list[Any]:
-    versions = range(after + 1, upto + 1)
-    return [row for each in versions for row in shared.read(table.folder, TOUCHES, each).to_pylist()]
+    tables, versions = FolderTables(table.folder.parents[1]), range(after + 1, upto + 1)
+    return [row for each in versions for row in shared.read(tables, TOUCHES, each).to_pylist()]

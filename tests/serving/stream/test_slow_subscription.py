@@ -13,6 +13,7 @@ from kit.polling import eventually_async
 from kit.subscribers import Fold
 from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.role import Role
+from lakehouse.readers.folder_tables import FolderTables
 from serving.stream.hub import Hub, Limits, Wanted
 from serving.stream.messages import Message
 from serving.stream.subscription import SlowSubscriberError, Subscription, Terms
@@ -74,7 +75,7 @@ async def wait_for_interval(table: LiveTable, hub: Hub, role: Role) -> list[str]
 
 
 def test_heartbeats_are_sent_while_changes_wait_for_the_interval(tmp_path: Path) -> None:
-    table, hub = LiveTable(tmp_path), Hub(tmp_path / "warehouse", Limits())
+    table, hub = LiveTable(tmp_path), Hub(FolderTables(tmp_path / "warehouse"), Limits())
     table.commit(inserts=40, updates=0, deletes=0)
 
     async def run() -> list[str]:
@@ -88,7 +89,7 @@ def test_heartbeats_are_sent_while_changes_wait_for_the_interval(tmp_path: Path)
 
 
 def test_slow_subscription_is_warned_gets_conflated_changes_fails_and_resumes(tmp_path: Path) -> None:
-    table, hub = LiveTable(tmp_path), Hub(tmp_path / "warehouse", Limits())
+    table, hub = LiveTable(tmp_path), Hub(FolderTables(tmp_path / "warehouse"), Limits())
     table.commit(inserts=40, updates=0, deletes=0)
 
     async def run() -> None:

@@ -18,6 +18,7 @@ from kit.delivered import Behaviour, Delivered, delivered
 from kit.warehouse_builder import append_rows
 from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.role import Role
+from lakehouse.readers.folder_tables import FolderTables
 from serving.stream.hub import Hub, Limits, Wanted
 from serving.stream.subscription import Terms
 from serving.webhooks.deliveries import Deliveries
@@ -61,7 +62,7 @@ def run_with_deliveries(
         if not store.all():
             receiver.secret = new_secret()
             store.add(Webhook("whk_1", "(local)", receiver.url, Wanted(TABLE), 0.0, receiver.secret), 10)
-        hub, role = Hub(home / "warehouse", Limits()), Role("admin", MaskKey(home))
+        hub, role = Hub(FolderTables(home / "warehouse"), Limits()), Role("admin", MaskKey(home))
         try:
             async with AsyncExitStack() as running:
                 for _ in range(nodes):

@@ -1,0 +1,180 @@
+"""Tables in a catalog, read through a SQL warehouse: their changes are those of Delta's change data feed."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.table import Table
+from lakehouse.delta.row_pairs import changes_between, commit_columns
+from lakehouse.errors import MillraceError
+from lakehouse.readers.table_history import TableHistory
+
+MOST_ROWS = 1_000_000
+"""Rows that a query may read of a table: they are copied."""
+_GONE = ("CHANGE_DATA", "CHANGE_TABLE_FEED", "TIME_TRAVEL", "VERSION", "FILE_NOT_EXIST", "FILE_NOT_FOUND")
+_BEFORE, _AFTER = ["delete", "update_preimage"], ["insert", "update_postimage"]
+
+Execute = Callable[[str, dict[str, Any]], pa.Table]
+"""Runs a statement with named parameters (`:name`). Raises `LookupError` if the table does not exist."""
+
+
+@dataclass(frozen=True)
+class CatalogVersion:
+    """A version of a table in a catalog.
+
+    Args:
+        tables: the tables of the catalog.
+        name: of the table.
+        number: of the version.
+    """
+
+    tables: "CatalogTables"
+    name: str
+    number: int
+
+    def version(self) -> int:
+        """Its number."""
+        return self.number
+
+    def chunks(self, columns: Table) -> Iterator[pa.Table]:
+        """The rows. Tables of more than `MOST_ROWS` rows are refused."""
+        yield arrow_schema(columns).empty_table()
+        found = self.tables.select(columns, self.number, MOST_ROWS + 1)
+        if found.num_rows > MOST_ROWS:
+            raise MillraceError(
+                f"{self.name} has more than {MOST_ROWS:,} rows, too many to copy for a query",
+                "Follow the table with conditions instead, or query a smaller table",
+            )
+        yield found
+
+
+class CatalogTables:
+    """The tables of a catalog, see `VersionedTables`.
+
+    Args:
+        execute: runs a statement in a SQL warehouse.
+        catalog: the catalog.
+    """
+
+    is_local = False
+    poll_seconds = 0.1
+
+    def __init__(self, execute: Execute, catalog: str) -> None:
+        self._execute = execute
+        self._catalog = catalog
+        self._histories: dict[str, TableHistory] = {}
+        self._lock = threading.Lock()
+
+    def latest_version(self, name: str, known: int = -1) -> int:
+        """The latest version, from the table's history."""
+        del known
+        return self._history(name).latest()
+
+    def written_at(self, name: str, version: int) -> int:
+        """The commit's time in the history."""
+        entry = self._history(name).find(version)
+        return 0 if entry is None else entry.written_at
+
+    def table_id(self, name: str) -> str:
+        """The id in `DESCRIBE DETAIL`, read again if the history is that of another table."""
+        history = self._history(name)
+        if not history.table_id:
+            try:
+                found = self._run(f"DESCRIBE DETAIL {self._quoted(name)}", name)
+            except LookupError:
+                return ""
+            history.table_id = str(found["id"][0].as_py())
+        return history.table_id
+
+    def at(self, name: str, version: int) -> CatalogVersion:
+        """A version of a table."""
+        return CatalogVersion(self, name, version)
+
+    def rows(self, table: Table, version: int) -> pa.Table:
+        """All rows of a version."""
+        return self.select(table, version)
+
+    def changes(self, table: Table, version: int) -> pa.Table:
+        """The changes of a commit, from Delta's change data feed."""
+        what = f"the changes of version {version} of {table.name}"
+        text = f"SELECT * FROM table_changes('{self._quoted(table.name)}', {version:d}, {version:d})"
+        try:
+            found = self._run(text, what)
+        except LookupError as error:
+            raise _missing(table.name) from error
+        kinds, entry = found["_change_type"], self._history(table.name).find(version)
+        times = pc.unique(found["_commit_timestamp"].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()))
+        if entry is None or any(1_000 * time.as_py() != entry.written_at for time in times):
+            raise MillraceError(f"{table.name} was made again", "Begin with a snapshot")
+        before, after = (
+            _typed(table, found.filter(pc.is_in(kinds, pa.array(wanted)))) for wanted in (_BEFORE, _AFTER)
+        )
+        commit = commit_columns(version, entry.written_at // 1_000, entry.user_metadata)
+        return changes_between(table, before, after, commit)
+
+    def select(self, table: Table, version: int, limit: int | None = None) -> pa.Table:
+        """The rows of a version, in the columns of a contract.
+
+        Args:
+            table: the contract.
+            version: the version.
+            limit: number of rows after which reading ends; None: all.
+
+        Raises:
+            MillraceError: if they can't be read any more.
+        """
+        source = f"{self._quoted(table.name)} VERSION AS OF {version:d}"
+        most = "" if limit is None else f" LIMIT {limit:d}"
+        what = f"version {version} of {table.name}"
+        try:
+            there = set(self._run(f"SELECT * FROM {source} LIMIT 0", what).column_names)
+            names = ", ".join(f"`{name}`" for name in table.column_names if name in there) or "1"
+            return _typed(table, self._run(f"SELECT {names} FROM {source}{most}", what))
+        except LookupError as error:
+            raise _missing(table.name) from error
+
+    def _history(self, name: str) -> TableHistory:
+        with self._lock:
+            if name not in self._histories:
+                text = f"DESCRIBE HISTORY {self._quoted(name)} LIMIT "
+                self._histories[name] = TableHistory(lambda count: self._run(f"{text}{count:d}", name))
+            return self._histories[name]
+
+    def _quoted(self, name: str) -> str:
+        return ".".join(f"`{part}`" for part in (self._catalog, *name.split(".")))
+
+    def _run(self, text: str, what: str) -> pa.Table:
+        try:
+            return self._execute(text, {})
+        except LookupError:
+            raise
+        except Exception as error:  # drivers raise many types
+            reason = str(error).strip().splitlines()[0][:200]
+            if any(word in reason for word in _GONE):
+                raise MillraceError(
+                    f"{what} can't be read any more: {reason}",
+                    "Begin with a snapshot, and go on with the changes after it",
+                ) from error
+            raise MillraceError(
+                f"the SQL warehouse can't read {what}: {reason}", "Try again; the warehouse's log says more"
+            ) from error
+
+
+def _typed(table: Table, rows: pa.Table) -> pa.Table:
+    """The columns of a contract; null where the rows have no such column."""
+    columns = {
+        field.name: rows[field.name].cast(field.type)
+        if field.name in rows.column_names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in arrow_schema(table)
+    }
+    return pa.table(columns, schema=arrow_schema(table))
+
+
+def _missing(name: str) -> MillraceError:
+    return MillraceError(f"there is no table {name} yet", "The jobs write it: run them first")

@@ -1,0 +1,87 @@
+"""Tables in a folder, read by deltalake."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from lakehouse.contracts.table import Table
+from lakehouse.delta.changes import read_changes, read_snapshot
+from lakehouse.delta.data_files import live_files, read_files
+from lakehouse.delta.log_files import latest_version, written_at
+from lakehouse.delta.sql_views import add_view
+from lakehouse.delta.table_identity import table_id
+
+
+@dataclass(frozen=True)
+class FolderVersion:
+    """A version of a table in a folder.
+
+    Args:
+        table: opened at the version.
+    """
+
+    table: DeltaTable
+
+    def version(self) -> int:
+        """Its number."""
+        return int(self.table.version())
+
+    def chunks(self, columns: Table) -> Iterator[pa.Table]:
+        """The rows, in a table for each file."""
+        folder, version = Path(unquote(urlparse(self.table.table_uri).path)), self.version()
+        for files in ([], *([file] for file in live_files(self.table))):
+            yield read_files(folder, columns, files, version)
+
+    def add_view(self, connection: Any, name: str) -> None:
+        """Add a view of the live files to DuckDB."""
+        add_view(connection, name, self.table)
+
+
+@dataclass(frozen=True)
+class FolderTables:
+    """The tables of a folder, see `VersionedTables`.
+
+    Args:
+        warehouse: the folder.
+    """
+
+    warehouse: Path
+    is_local = True
+    poll_seconds = 0.05
+
+    def folder(self, name: str) -> Path:
+        """The folder of a table."""
+        return self.warehouse.joinpath(*name.split("."))
+
+    def latest_version(self, name: str, known: int = -1) -> int:
+        """The latest version, from the names of the log's files."""
+        return latest_version(self.folder(name), known)
+
+    def written_at(self, name: str, version: int) -> int:
+        """The time of the commit's file."""
+        return written_at(self.folder(name), version)
+
+    def table_id(self, name: str) -> str:
+        """The id in Delta's log."""
+        return table_id(self.folder(name))
+
+    def at(self, name: str, version: int) -> FolderVersion:
+        """A version of a table.
+
+        Raises:
+            DeltaError: if it can't be read any more.
+        """
+        return FolderVersion(DeltaTable(self.folder(name), version=version))
+
+    def rows(self, table: Table, version: int) -> pa.Table:
+        """All rows of a version."""
+        return read_snapshot(self.folder(table.name), table, version).rows
+
+    def changes(self, table: Table, version: int) -> pa.Table:
+        """The changes of a commit, derived from its files."""
+        return read_changes(self.folder(table.name), table, version - 1, version)
