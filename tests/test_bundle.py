@@ -100,6 +100,12 @@ def test_bundle_passes_check(name: str) -> None:
         ("watched", "resources/alerts.yml", "ops.gates", "ops.ledger"),
         ("app access", "resources/dashboard.app.yml", "value_from: sql-warehouse", "value: abc"),
         ("app access", "resources/schemas.yml", "[USE_SCHEMA, SELECT]", "[USE_SCHEMA]"),
+        ("app access", "resources/schemas.yml", "apps.api.service", "apps.collector.service"),
+        ("app access", "resources/pages.sql_warehouse.yml", "apps.api.service", "apps.collector.service"),
+        ("app access", "resources/api.app.yml", "value_from: sql-warehouse", "value: abc"),
+        ("app", "resources/api.app.yml", "MILLRACE_CATALOG", "MILLRACE_CATALOGUE"),
+        ("app", "api/app.yaml", "serve", "served"),
+        ("readers", "resources/keys.secret_scope.yml", "${var.key_readers}", "[]"),
         ("readers", "resources/kafka.secret_scope.yml", "${var.kafka_login_readers}", "[]"),
         ("builds", "bundle.yml", "artifacts_dynamic_version: true", "artifacts_dynamic_version: false"),
         ("paid for", "resources/quality.job.yml", "      budget_policy_id: ${var.budget_policy_id}\n", ""),
@@ -111,7 +117,7 @@ def test_bundle_passes_check(name: str) -> None:
 )
 def test_broken_bundle_fails_check(tmp_path: Path, name: str, file: str, right: str, wrong: str) -> None:
     root = tmp_path / "bundle"
-    for folder in ("resources", "targets", "dashboards", "collector"):
+    for folder in ("resources", "targets", "dashboards", "collector", "api"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for single in ("bundle.yml", "requirements.lock"):
         shutil.copy(ROOT / single, root)

@@ -21,6 +21,8 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import now
 
 _POLL_SECONDS = 1
+_ALERT_TABLES = ("ops.ledger", "ops.gates", "bronze.kafka_records", "silver.events")
+"""Tables that the bundle's alerts query."""
 
 
 def ingest(run: JobContext) -> None:
@@ -29,6 +31,8 @@ def ingest(run: JobContext) -> None:
     Raises:
         MillraceError: if a topic was deleted, or created again, or lost records before they were read.
     """
+    if run.settings.catalog:
+        create_alert_tables(run)
     with TopicIds(run.settings) as ids:
         watch = TopicWatch(run, ids)
         spans = offset_spans(run.settings)
@@ -42,6 +46,12 @@ def ingest(run: JobContext) -> None:
         except StreamingQueryException:
             require_readable(watch.troubles())  # Spark's error about a lost offset names no command
             raise
+
+
+def create_alert_tables(run: JobContext) -> None:
+    """Create the tables that alerts query, so that these hold before any job has finished a micro-batch."""
+    for name in _ALERT_TABLES:
+        run.lake.read(name)
 
 
 def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, Ingest]:

@@ -1,6 +1,5 @@
 """Kafka login for Spark's source and for the Python client, from the same settings."""
 
-import base64
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 from bronze.broker_login import login_settings
 from lakehouse.errors import MillraceError
 from lakehouse.settings import BrokerSecurity, Settings
+from lakehouse.workspace_secrets import read_secret
 
 _MODULES = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -105,20 +105,8 @@ def _secret(scope: str, key: str) -> str:
         from pyspark.dbutils import DBUtils  # type: ignore[import-not-found]  # a workspace's own
         from pyspark.sql import SparkSession
     except ModuleNotFoundError:
-        return _secret_by_api(scope, key)
+        return read_secret(scope, key, "Set MILLRACE_KAFKA_USERNAME and MILLRACE_KAFKA_PASSWORD instead")
     return str(DBUtils(SparkSession.getActiveSession()).secrets.get(scope, key))
-
-
-def _secret_by_api(scope: str, key: str) -> str:
-    """The secret, read by the REST API: an app of a workspace has no Spark."""
-    if "DATABRICKS_HOST" not in os.environ:
-        raise MillraceError(
-            f"the secret scope {scope} can't be read: this is no workspace",
-            "Set MILLRACE_KAFKA_USERNAME and MILLRACE_KAFKA_PASSWORD instead",
-        )
-    from databricks.sdk import WorkspaceClient
-
-    return base64.b64decode(WorkspaceClient().secrets.get_secret(scope, key).value or "").decode()
 
 
 def _quoted(text: str) -> str:

@@ -58,6 +58,11 @@ class Settings(BaseSettings):
         description="role of conf/access.yml that `millrace sql`, `millrace watch` and pages without a login "
         "read as; unset, everything is shown",
     )
+    key_secret_scope: str | None = Field(
+        None,
+        description="secret scope of a workspace with the key mask.key of masked values; unset, it is a "
+        "file of the home",
+    )
     broker_port: int = Field(9092, description="port of the local broker on 127.0.0.1")
     broker_security: BrokerSecurity = Field(
         "plaintext",

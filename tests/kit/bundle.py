@@ -150,7 +150,7 @@ def check_schedules(root: Path) -> None:
 def check_app(root: Path) -> None:
     """The apps pin their packages as in the lock file, start existing files, and use their variables."""
     lock = (root / "requirements.lock").read_text(encoding="utf-8")
-    for folder, name in (("dashboards", "dashboard"), ("collector", "collector")):
+    for folder, name in (("dashboards", "dashboard"), ("collector", "collector"), ("api", "api")):
         pinned = (root / folder / "requirements.txt").read_text(encoding="utf-8")
         assert pinned == app_requirements(lock, folder), (
             f"{folder}/requirements.txt: run make app-requirements"
@@ -163,7 +163,7 @@ def check_app(root: Path) -> None:
             assert (root / folder / file).is_file(), f"{folder}/app.yaml: there is no {file}"
         assert (root / folder / "run.py").read_bytes() == (root / "collector" / "run.py").read_bytes()
         asked = _asked_for(root / folder) if folder == "dashboards" else _settings()
-        asked |= _asked_for(ROOT / "src" / "lakehouse" / "readers")
+        asked |= _asked_for(ROOT / "src" / "lakehouse")
         for target in TARGETS:
             reported = tree_of(root, target)["resources"]["apps"][name]["config"]
             assert reported["command"] == command, f"{target}: {folder}/app.yaml has another command"

@@ -219,29 +219,35 @@ def check_watched(root: Path) -> None:
 
 
 def check_app_access(root: Path) -> None:
-    """The app gets its SQL warehouse by reference, and may read every layer."""
+    """Pages and streaming API get their SQL warehouse by reference, and may read every layer, and no more."""
     for target in WORKSPACES:
         resources = tree_of(root, target)["resources"]
-        app = resources["apps"]["dashboard"]
-        (warehouse,) = app["resources"]
-        assert warehouse["sql_warehouse"] == {"id": "sql_warehouses/pages/id", "permission": "CAN_USE"}
-        env = {each["name"]: each.get("value_from") for each in app["config"]["env"]}
-        assert env["DATABRICKS_WAREHOUSE_ID"] == warehouse["name"], f"{target}: the app has no warehouse"
-        for name, schema in resources["schemas"].items():
-            grants = {grant["principal"]: grant["privileges"] for grant in schema["grants"]}
-            assert "SELECT" in grants["apps/dashboard/service_principal_client_id"], f"{target}: {name}"
+        may_use = {
+            each["service_principal_name"] for each in resources["sql_warehouses"]["pages"]["permissions"]
+        }
+        for key in ("dashboard", "api"):
+            app, principal = resources["apps"][key], f"apps/{key}/service_principal_client_id"
+            (warehouse,) = app["resources"]
+            assert warehouse["sql_warehouse"] == {"id": "sql_warehouses/pages/id", "permission": "CAN_USE"}
+            env = {each["name"]: each.get("value_from") for each in app["config"]["env"]}
+            assert env["DATABRICKS_WAREHOUSE_ID"] == warehouse["name"], f"{target}: {key} has no warehouse"
+            assert principal in may_use, f"{target}: {key} may not use the warehouse"
+            for name, schema in resources["schemas"].items():
+                grants = {grant["principal"]: grant["privileges"] for grant in schema["grants"]}
+                assert grants.get(principal) == ["USE_SCHEMA", "SELECT"], f"{target}: {key} in {name}"
 
 
 def check_readers(root: Path) -> None:
-    """Readers of Kafka's login are named in a variable: a deployment removes others.
+    """Readers of Kafka's login and of the masks' key are named in variables: a deployment removes others.
 
     The Databricks CLI does not resolve references to resources in permissions of a secret scope.
     """
     readers = [{"level": "READ", "service_principal_name": "an app"}]
     for target in WORKSPACES:
         for given in ([], readers):
-            scope = tree_of(root, target, kafka_login_readers=given)["resources"]["secret_scopes"]["kafka"]
-            assert scope["permissions"] == given, f"{target}: {scope}"
+            tree = tree_of(root, target, kafka_login_readers=given, key_readers=given)
+            for name, scope in tree["resources"]["secret_scopes"].items():
+                assert scope["permissions"] == given, f"{target}: {name}"
 
 
 def check_builds(root: Path) -> None:
@@ -265,8 +271,8 @@ def check_upload(root: Path) -> None:
     """Only files needed on the workspace are uploaded. The CLI version is pinned."""
     tree = tree_of(root, "prod")
     assert tree["sync"] == {
-        "paths": ["dashboards", "collector"],
-        "include": [f"{app}/*.[tw][xh][tl]" for app in ("dashboards", "collector")],
+        "paths": ["dashboards", "collector", "api"],
+        "include": [f"{app}/*.[tw][xh][tl]" for app in ("dashboards", "collector", "api")],
     }
     assert tree["bundle"]["databricks_cli_version"]
     assert all(tree_of(root, target)["presets"]["tags"] for target in WORKSPACES)

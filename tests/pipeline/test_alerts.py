@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
+from bronze.job import create_alert_tables
 from kit.bundle import ROOT, tree_of
 from kit.spark import empty_home
 from kit.warehouse_builder import append_rows
 from lakehouse.contracts import TABLES
+from lakehouse.run.job import JobContext
 
 ALERTS = tree_of(ROOT, "prod")["resources"]["alerts"]
 READ = ("ops.ledger", "ops.gates", "bronze.kafka_records", "silver.events")
@@ -43,6 +45,14 @@ def raised(rows: list[Row], alert: str) -> bool:
 def test_no_alert_is_raised_before_there_are_rows(spark: SparkSession, home: Path) -> None:
     for alert in ALERTS:
         assert not raised(ask(spark, alert), alert), alert
+
+
+def test_ingest_creates_the_tables_that_alerts_query(spark: SparkSession, tmp_path: Path) -> None:
+    settings = empty_home(spark, tmp_path).model_copy(update={"catalog": "spark_catalog"})
+    create_alert_tables(JobContext("ingest", spark.newSession(), settings, once=True))
+    for alert in ALERTS:
+        assert not raised(ask(spark, alert), alert), alert
+    empty_home(spark, tmp_path)
 
 
 @pytest.mark.parametrize(("silver", "is_raised"), [(290, False), (310, True)])

@@ -1,5 +1,6 @@
 """Secret keys of the home."""
 
+import os
 import secrets
 from functools import cached_property
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import ClassVar
 
 from lakehouse.errors import MillraceError
 from lakehouse.files import create_secret
+from lakehouse.workspace_secrets import read_secret
 
 _BYTES = 32
 
@@ -42,25 +44,45 @@ class HomeKey:
         """
         if not self._file.exists():
             create_secret(self._file, secrets.token_hex(_BYTES))
-        try:
-            key = bytes.fromhex(self._file.read_text(encoding="ascii"))
-        except ValueError:
-            key = b""
-        if len(key) != _BYTES:
-            raise MillraceError(
-                f"{self._file} is not {_BYTES} bytes in hexadecimal digits",
-                f"Restore it from a backup; or remove it, and {self.loss}",
-            )
-        return key
+        next_step = f"Restore it from a backup; or remove it, and {self.loss}"
+        return _key(self._file.read_text(encoding="ascii", errors="replace"), str(self._file), next_step)
 
 
 class MaskKey(HomeKey):
-    """The key of masked values. With another key, the same values have other hashes."""
+    """The key of masked values. With another key, the same values have other hashes.
+
+    On a workspace it may be a secret, whose scope `MILLRACE_KEY_SECRET_SCOPE` names: an app has no disk that
+    stays.
+    """
 
     name, loss = "mask.key", "masked values get other hashes"
+
+    @cached_property
+    def secret(self) -> bytes:
+        """The key.
+
+        Raises:
+            MillraceError: if the file or secret can't be read, or does not hold a key.
+        """
+        scope = os.environ.get("MILLRACE_KEY_SECRET_SCOPE")
+        if not scope:
+            return super().secret
+        next_step = f"Put one there: databricks secrets put-secret {scope} {self.name}; see docs/deploy.md"
+        return _key(read_secret(scope, self.name, next_step), f"{self.name} of {scope}", next_step)
 
 
 class SessionKey(HomeKey):
     """The key that signs cookies of browsers."""
 
     name, loss = "session.key", "browsers need a token again"
+
+
+def _key(text: str, what: str, next_step: str) -> bytes:
+    """A key from its hexadecimal digits."""
+    try:
+        key = bytes.fromhex(text)
+    except ValueError:
+        key = b""
+    if len(key) != _BYTES:
+        raise MillraceError(f"{what} is not {_BYTES} bytes in hexadecimal digits", next_step)
+    return key

@@ -34,6 +34,8 @@ class Stream:
         where: conditions on rows of the table, by column.
         select: columns of the table; empty for all.
         token: access token.
+        headers: further headers of requests. With `Authorization` among them, as of a token of a workspace
+            whose app the server is, the access token goes into `Millrace-Token`.
         interval: minimum seconds between two groups; changes between them are conflated.
         silence: seconds without a message after which the connection counts as lost. The server sends a
             heartbeat every 15 s.
@@ -45,6 +47,7 @@ class Stream:
     where: Mapping[str, Any] = field(default_factory=dict)
     select: Sequence[str] = ()
     token: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     interval: float | None = None
     silence: float = 40.0
 
@@ -102,8 +105,10 @@ def follow(
 
 
 def _follow(stream: Stream, after: str | None, stop: threading.Event) -> Generator[Group, None, None]:
-    headers = {"Accept": "text/event-stream"}
-    if stream.token:
+    headers = {"Accept": "text/event-stream", **stream.headers}
+    if stream.token and "authorization" in map(str.lower, stream.headers):
+        headers["Millrace-Token"] = stream.token
+    elif stream.token:
         headers["Authorization"] = f"Bearer {stream.token}"
     timeout = httpx.Timeout(_CONNECT_SECONDS, read=stream.silence)
     with httpx.Client(timeout=timeout, headers=headers) as client:

@@ -7,14 +7,28 @@ from pathlib import Path
 ROOTS = {
     # Imports of dashboards/, of its table readers, and of the wheel's contracts and rules.
     "dashboards": (
-        *("altair", "authlib", "databricks-sql-connector", "deltalake", "polars", "pyarrow", "pydantic"),
-        *("pyyaml", "streamlit"),
+        *(
+            "altair",
+            "authlib",
+            "databricks-sdk",
+            "databricks-sql-connector",
+            "deltalake",
+            "polars",
+            "pyarrow",
+        ),
+        *("pydantic", "pyyaml", "streamlit"),
     ),
     # Imports of `millrace collect`, and the SDK that reads Kafka's login from a secret scope.
     "collector": (
         *("confluent-kafka", "databricks-sdk", "httpx", "httpx-sse", "idna", "kafka-python", "lz4"),
         *("msgspec", "psutil", "publicsuffixlist", "pydantic", "pydantic-settings", "pyyaml", "rich"),
         *("starlette", "typer", "uvicorn", "websockets", "xxhash", "zstandard"),
+    ),
+    # Imports of `millrace serve` over a catalog.
+    "api": (
+        *("databricks-sdk", "databricks-sql-connector", "deltalake", "duckdb", "httpx", "msgspec", "psutil"),
+        *("pyarrow", "pydantic", "pydantic-settings", "pyyaml", "rich", "starlette", "typer", "uvicorn"),
+        *("sse-starlette", "websockets", "zstandard"),
     ),
 }
 """The packages that an app imports, by its folder."""

@@ -15,6 +15,8 @@ from lakehouse.errors import MillraceError
 from lakehouse.http.loopback import is_this_machine
 from serving.api.sessions import COOKIE, Session, Sessions
 
+TOKEN_HEADER = "millrace-token"
+"""The header of a token where a proxy takes `Authorization`, as in front of an app of a workspace."""
 _LOCAL_NAME = "(local)"
 """Name of readers on this machine; tokens can't have it."""
 _POLICY_SECONDS = 1.0
@@ -80,8 +82,9 @@ class Readers:
         """
         _require_own_page(connection)
         kind, _, sent = connection.headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer":
-            return self._reader(lambda: self._by_token(sent.strip()))
+        own = connection.headers.get(TOKEN_HEADER)
+        if own or kind.lower() == "bearer":
+            return self._reader(lambda: self._by_token((own or sent).strip()))
         if (cookie := connection.cookies.get(COOKIE)) is not None:
             session = self._sessions.read(cookie)  # checked once: a stream outlives its cookie
             return self._reader(lambda: self._by_session(session), None if session is None else session.since)

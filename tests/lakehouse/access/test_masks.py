@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.access import hash_of
+from lakehouse.access import mask_key
 from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.masks import Mask, masked
 from lakehouse.errors import MillraceError
@@ -72,3 +73,17 @@ def test_invalid_key_file_is_rejected(text: str, tmp_path: Path) -> None:
     with pytest.raises(MillraceError, match=r"mask\.key is not 32 bytes") as error:
         _ = MaskKey(tmp_path).secret
     assert not text or f"{text}'" not in str(error.value)
+
+
+def test_key_of_an_app_is_a_secret_of_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MILLRACE_KEY_SECRET_SCOPE", "shop-keys")
+    with pytest.raises(MillraceError, match="shop-keys can't be read: this is no workspace"):
+        _ = MaskKey(tmp_path).secret
+    monkeypatch.setattr(
+        mask_key, "read_secret", lambda scope, key, _: {("shop-keys", "mask.key"): "ab" * 32}[scope, key]
+    )
+    assert MaskKey(tmp_path).secret == bytes.fromhex("ab" * 32)
+    assert not list(tmp_path.iterdir())
+    monkeypatch.setattr(mask_key, "read_secret", lambda *_: "short")
+    with pytest.raises(MillraceError, match=r"mask\.key of shop-keys is not 32 bytes.*put-secret"):
+        _ = MaskKey(tmp_path).secret

@@ -13,7 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 from kit.access import ROLES, policy, token_of, with_tokens
 from kit.api_client import api_client
 from lakehouse.access.mask_key import MaskKey
-from lakehouse.access.policy import Policy
+from lakehouse.access.policy import Policy, load_policy
 from lakehouse.access.role import Role
 from lakehouse.access.tokens import Token, digest_of
 from serving.api.readers import Readers, UnknownReaderError
@@ -187,6 +187,21 @@ def test_authenticated_reader_outlives_its_cookie(
     assert found.is_known()
     with pytest.raises(UnknownReaderError):
         mutable_policy.readers.find(request)
+
+
+def test_token_behind_a_proxy_with_a_login_of_its_own_has_its_own_header(tmp_path: Path) -> None:
+    with_tokens(tmp_path, shop="analyst")
+    found = load_policy(tmp_path / "conf", tmp_path)
+    known = Readers(lambda: found, Sessions(b"k" * 32))
+    of_workspace = {"authorization": "Bearer of-the-workspace"}
+    reader = known.find(connection("10.0.0.7", millrace_token=token_of("shop"), **of_workspace))
+    assert reader.name == "shop"
+    for headers in (
+        of_workspace,
+        {"millrace_token": "unknown", "authorization": f"Bearer {token_of('shop')}"},
+    ):
+        with pytest.raises(UnknownReaderError):
+            known.find(connection("10.0.0.7", **headers))
 
 
 def test_token_named_local_gets_its_own_role(tmp_path: Path) -> None:
