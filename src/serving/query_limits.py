@@ -95,22 +95,21 @@ class QueryRunner:
                 "Group or filter it",
             ) from error
 
-    def fetch(self, connection: Any, sql: str) -> pa.Table:
-        """The result of a SELECT. Reading stops as soon as it is too large.
+    def read(self, connection: Any, sql: str) -> Iterator[pa.RecordBatch]:
+        """The result of a SELECT in batches, at least one. Reading stops as soon as it is too large.
 
         Raises:
             MillraceError: if it is too large.
             duckdb.Error: if the query fails.
         """
-        if self._limits is None:
-            return connection.sql(sql).to_arrow_table()
         reader = connection.sql(sql).to_arrow_reader(_BATCH)
-        batches, rows, size = [], 0, 0
+        rows = size = 0
         for batch in reader:
-            batches.append(batch)
             rows, size = rows + batch.num_rows, size + batch.nbytes
             self.check_size(rows, size)
-        return pa.Table.from_batches(batches, reader.schema)
+            yield batch
+        if not rows:
+            yield pa.RecordBatch.from_pylist([], reader.schema)
 
     def check_size(self, rows: int, size: int) -> None:
         """Check the rows and bytes of a result.

@@ -1,6 +1,6 @@
 """Runs queries of a role on tables that are filtered and masked first."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import duckdb
@@ -27,15 +27,15 @@ def tables_for(sql: str, role: Role) -> tuple[str, ...]:
     return tables_of(list(nodes_of(parse_select(sql, "a query of a role", _EXAMPLE))), role.tables)
 
 
-def answer(
-    sql: str,
-    role: Role,
-    tables: Mapping[str, TableVersion],
-    *,
-    threads: int | None = None,
-    runner: QueryRunner | None = None,
-) -> pa.Table:
-    """The result of a query on the tables as a role sees them.
+def answer(sql: str, role: Role, tables: Mapping[str, TableVersion]) -> pa.Table:
+    """The result of a query on the tables as a role sees them, see `answer_in_batches`."""
+    return pa.Table.from_batches(answer_in_batches(sql, role, tables, QueryRunner()))
+
+
+def answer_in_batches(
+    sql: str, role: Role, tables: Mapping[str, TableVersion], runner: QueryRunner, threads: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The result of a query on the tables as a role sees them, in batches, at least one.
 
     DuckDB gets neither files nor hidden values, so not even an error message can contain one.
 
@@ -43,8 +43,8 @@ def answer(
         sql: one SELECT over these tables.
         role: role of the reader.
         tables: tables by name, each opened at the version to read.
+        runner: runs it.
         threads: number of DuckDB's threads; None: all cores.
-        runner: runs it within limits; None: without limits.
 
     Raises:
         MillraceError: if it is not one SELECT, or exceeds a limit.
@@ -53,22 +53,21 @@ def answer(
     nodes = list(nodes_of(parse_select(sql, "a query of a role", _EXAMPLE)))
     names = _columns_of(nodes, tables)
 
-    def run(wanted: frozenset[str] | None) -> pa.Table:
-        queries = runner or QueryRunner()
-        with queries.connection() as connection:
+    def run(wanted: frozenset[str] | None) -> Iterator[pa.RecordBatch]:
+        with runner.connection() as connection:
             if threads is not None:
                 connection.execute(f"SET threads = {threads:d}")
             for name, table in tables.items():
                 add_role_table(connection, table, _view(role, name), wanted)
             lock(connection)
-            return queries.fetch(connection, sql)
+            yield from runner.read(connection, sql)
 
     try:
-        return run(names)
-    except duckdb.BinderException:
+        yield from run(names)
+    except duckdb.BinderException:  # before the first batch
         if names is None:
             raise
-        return run(None)  # so that the error lists all columns
+        yield from run(None)  # so that the error lists all columns
 
 
 def _view(role: Role, name: str) -> TableView:

@@ -253,11 +253,11 @@ def test_only_columns_of_query_and_row_filter_are_read(
     home: Path, role: Role, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[tuple[str, ...]] = []
-    from lakehouse.delta import role_tables
+    from lakehouse.readers import folder_tables
 
-    before = role_tables.read_files
+    before = folder_tables.read_parts
     monkeypatch.setattr(
-        role_tables, "read_files", lambda *given: (read.append(given[1].column_names), before(*given))[1]
+        folder_tables, "read_parts", lambda *given: (read.append(given[1].column_names), before(*given))[1]
     )
     run_query(load_settings(home=home), "SELECT sum(credit) FROM gold.attribution", role)
     assert set(read) == {("channel", "credit")}

@@ -1,6 +1,6 @@
 """Rows of data files of a table in a folder, read without Spark."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlparse
@@ -14,6 +14,7 @@ from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Table
 
 _DELETION_VECTORS = "deletionVectors"
+_ROWS = 65_536
 
 
 class DataFile(NamedTuple):
@@ -67,14 +68,20 @@ def read_files(folder: Path, table: Table, files: Iterable[DataFile], version: i
         FileNotFoundError: if VACUUM has removed a file.
         DeltaError: if a file has a deletion vector and that version can no longer be opened.
     """
+    return pa.concat_tables([arrow_schema(table).empty_table(), *read_parts(folder, table, files, version)])
+
+
+def read_parts(folder: Path, table: Table, files: Iterable[DataFile], version: int) -> Iterator[pa.Table]:
+    """The same rows in parts of at most 65,536, which take less memory than whole files."""
     files = list(files)
     kept = _kept_rows(folder, version) if any(file.has_deletion_vector for file in files) else {}
-    parts = [arrow_schema(table).empty_table()]
     for file in files:
-        rows = _read(folder / file.path, table, file.partition)
         mask = kept.get(file.path) if file.has_deletion_vector else None
-        parts.append(rows if mask is None else rows.filter(_padded(mask, rows.num_rows)))
-    return pa.concat_tables(parts)
+        start = 0
+        for rows in _read(folder / file.path, table, file.partition):
+            part = None if mask is None else _padded(mask.slice(start, rows.num_rows), rows.num_rows)
+            yield rows if part is None else rows.filter(part)
+            start += rows.num_rows
 
 
 def _paths(table: DeltaTable) -> list[dict[str, Any]]:
@@ -84,21 +91,20 @@ def _paths(table: DeltaTable) -> list[dict[str, Any]]:
     return found
 
 
-def _read(path: Path, table: Table, partition: Mapping[str, Any]) -> pa.Table:
+def _read(path: Path, table: Table, partition: Mapping[str, Any]) -> Iterator[pa.Table]:
     schema = arrow_schema(table)
     checked = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": "us"}
     with pq.ParquetFile(path, **checked) as file:
         there = set(file.schema_arrow.names) - set(partition)
-        stored = file.read([name for name in schema.names if name in there])
-        count = file.metadata.num_rows
-    columns = {}
-    for field in schema:
-        if field.name in there:
-            columns[field.name] = stored[field.name].cast(field.type)
-        else:
-            value = pa.array([partition.get(field.name)]).cast(field.type)[0]
-            columns[field.name] = pa.repeat(value, count)
-    return pa.table(columns, schema=schema)
+        for stored in file.iter_batches(_ROWS, columns=[name for name in schema.names if name in there]):
+            columns = {}
+            for field in schema:
+                if field.name in there:
+                    columns[field.name] = stored[field.name].cast(field.type)
+                else:
+                    value = pa.array([partition.get(field.name)]).cast(field.type)[0]
+                    columns[field.name] = pa.repeat(value, stored.num_rows)
+            yield pa.table(columns, schema=schema)
 
 
 def _kept_rows(folder: Path, version: int) -> dict[str, pa.Array]:

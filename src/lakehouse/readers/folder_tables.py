@@ -9,9 +9,10 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 from deltalake import DeltaTable
 
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Table
 from lakehouse.delta.changes import read_changes, read_snapshot
-from lakehouse.delta.data_files import live_files, read_files
+from lakehouse.delta.data_files import live_files, read_parts
 from lakehouse.delta.log_files import latest_version, written_at
 from lakehouse.delta.sql_views import add_view
 from lakehouse.delta.table_identity import table_id
@@ -32,10 +33,10 @@ class FolderVersion:
         return int(self.table.version())
 
     def chunks(self, columns: Table) -> Iterator[pa.Table]:
-        """The rows, in a table for each file."""
-        folder, version = Path(unquote(urlparse(self.table.table_uri).path)), self.version()
-        for files in ([], *([file] for file in live_files(self.table))):
-            yield read_files(folder, columns, files, version)
+        """The rows, in parts of at most 16,384."""
+        folder = Path(unquote(urlparse(self.table.table_uri).path))
+        yield arrow_schema(columns).empty_table()
+        yield from read_parts(folder, columns, live_files(self.table), self.version())
 
     def add_view(self, connection: Any, name: str) -> None:
         """Add a view of the live files to DuckDB."""

@@ -1,5 +1,6 @@
 """Runs each query in a process of its own, within the limits of its reader."""
 
+import time
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from typing import Any, NamedTuple
@@ -8,9 +9,11 @@ from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
 from lakehouse.readers.versioned_tables import VersionedTables
 from serving.admission import StandingText
+from serving.processes.ended import Ended
 from serving.processes.fork_server import ForkServer
 from serving.processes.query_tasks import TASKS
 from serving.processes.result import Result, ResultMemory
+from serving.processes.shares import Shares
 from serving.processes.turns import Turns
 from serving.query_limits import QueryLimits
 
@@ -41,6 +44,7 @@ class QueryProcesses:
     def __init__(self, limits: QueryLimits) -> None:
         self._limits = limits
         self._turns = Turns(limits)
+        self._shares = Shares()
         self._memory = ResultMemory(limits)
         self._forks = ForkServer()
 
@@ -59,7 +63,7 @@ class QueryProcesses:
             TryLaterError: if the reader has no turn, or there is no memory for the result.
             MillraceError: if the query is not admitted, fails or exceeds a limit.
         """
-        with self._turns.turn(reader), closing(self._run("open", tables, sql, role)) as items:
+        with self._turns.turn(reader), closing(self._run("open", reader, tables, sql, role)) as items:
             query, versions = next(items), next(items)
             return Opened(query, versions or None, Result(items, self._memory, reader))
 
@@ -79,20 +83,26 @@ class QueryProcesses:
         """
         with (
             self._turns.turn(reader),
-            closing(self._run("compute", tables, query, versions, role)) as items,
+            closing(self._run("compute", reader, tables, query, versions, role)) as items,
         ):
             return Result(items, self._memory, reader)
 
-    def _run(self, task: str, tables: VersionedTables, *arguments: Any) -> Generator[Any, None, None]:
+    def _run(
+        self, task: str, reader: str, tables: VersionedTables, *arguments: Any
+    ) -> Generator[Any, None, None]:
         if not tables.is_local:  # a process of its own would open a connection of its own each time
             yield from TASKS[task](self._limits, tables, *arguments)
             return
-        with self._forks.fork() as connection:
-            try:
-                connection.send((task, (tables, *arguments), self._limits))
-                while (item := connection.recv()) is not None:
-                    if isinstance(item, tuple) and not hasattr(item, "_fields"):
-                        raise MillraceError(*item)
+        spent, since = None, time.monotonic()
+        try:
+            with self._forks.fork() as connection:
+                connection.send((task, (tables, *arguments), self._limits, self._shares.nice(reader)))
+                while not isinstance(item := connection.recv(), Ended):
                     yield item
-            except (EOFError, OSError):
-                raise _ENDED from None
+                spent = item.seconds
+        except (EOFError, OSError):
+            raise _ENDED from None
+        finally:
+            self._shares.add(reader, time.monotonic() - since if spent is None else spent)
+        if item.error is not None:
+            raise MillraceError(*item.error)

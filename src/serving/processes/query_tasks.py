@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from multiprocessing.connection import Connection
-from typing import Any
 
 import psutil
 import pyarrow as pa
@@ -18,19 +17,17 @@ from lakehouse.errors import MillraceError
 from lakehouse.readers.versioned_tables import VersionedTables, latest_versions
 from lakehouse.rows.duckdb_sql import connect
 from serving.admission import StandingText, admit
+from serving.processes.ended import Ended
 from serving.query_limits import QueryLimits, QueryRunner
 from serving.sources.query_result import Part, result_parts
 
 _QUICK_SECONDS = 0.25
-"""Processor time for which a query has the priority of the server (s); a longer one gives way to others."""
+"""Processor time after which a query gives way to all others (s)."""
 _NICE = 19
 _LOOK_SECONDS = 0.05
 _SLACK_SECONDS = 5.0
-_OVERHEAD = 96 << 20
+_OVERHEAD = 32 << 20
 """Bytes of a process in addition to DuckDB's: code, and rows on their way into and out of DuckDB."""
-
-Task = tuple[str, tuple[Any, ...], QueryLimits]
-"""Name of a task, its arguments, and limits."""
 
 
 def opened(limits: QueryLimits, tables: VersionedTables, sql: str, role: Role | None) -> Iterator[object]:
@@ -67,20 +64,23 @@ def warm_up() -> None:
 
 
 def serve(connection: Connection) -> None:
-    """Run one task: send its items, then None; or the problem and the next step of its error."""
-    name, arguments, limits = connection.recv()
+    """Receive a task: name, arguments, limits, first niceness. Send its items, then `Ended`."""
+    since = time.process_time()
+    name, arguments, limits, nice = connection.recv()
+    os.nice(nice)
     signal.setitimer(signal.ITIMER_REAL, limits.seconds + _SLACK_SECONDS)  # SIGALRM ends the process
     threading.Thread(target=_watch, args=(connection, limits), daemon=True).start()
+    error = None
     try:
         for item in TASKS[name](limits, *arguments):
             connection.send(item)
-        connection.send(None)
-    except MillraceError as error:
-        connection.send((error.problem, error.next_step))
+    except MillraceError as found:
+        error = (found.problem, found.next_step)
     except RecursionError:
-        connection.send(("the query is nested too deeply", "Write it with fewer parentheses and terms"))
+        error = ("the query is nested too deeply", "Write it with fewer parentheses and terms")
     except MemoryError:
-        connection.send(_too_large(limits))
+        error = _too_large(limits)
+    connection.send(Ended(time.process_time() - since, error))
 
 
 def _watch(connection: Connection, limits: QueryLimits) -> None:
@@ -90,7 +90,7 @@ def _watch(connection: Connection, limits: QueryLimits) -> None:
         if connection.poll(_LOOK_SECONDS):  # only its end can come
             os._exit(0)
         if _memory() - before > limits.memory + _OVERHEAD:
-            connection.send(_too_large(limits))
+            connection.send(Ended(time.process_time() - since, _too_large(limits)))
             os._exit(0)
         if not is_lowered and time.process_time() - since > _QUICK_SECONDS:
             is_lowered = True

@@ -18,7 +18,7 @@ from lakehouse.readers.versioned_tables import VersionedTables
 from lakehouse.rows.row_json import key_json, row_json
 from serving.admission import StandingText
 from serving.query_limits import QueryRunner
-from serving.role_query import answer
+from serving.role_query import answer_in_batches
 from serving.sources.row_changes import KeyedRow
 from serving.sources.source import CHUNK
 
@@ -55,20 +55,26 @@ def result_parts(
     role: Role | None = None,
     runner: QueryRunner | None = None,
 ) -> Iterator[list[str] | Part]:
-    """The columns of a result, then its rows; see `compute`."""
+    """The columns of a result, then its rows as they come from DuckDB; see `compute`."""
     runner = runner or QueryRunner()
-    found = compute(tables, query, versions, role, runner)
-    columns = found.column_names
-    yield columns
-    key = key_of(query, columns)
+    key: tuple[str, ...] | None = None
     size = 0
-    for batch in found.to_batches(CHUNK):
-        rows = batch.to_pylist()
+    for batch in _batches(tables, query, versions, role, runner):
+        if key is None:
+            columns = batch.schema.names
+            yield columns
+            key = key_of(query, columns)
+        for part in _parts(batch, key):
+            size += part.size
+            runner.check_size(0, size)
+            yield part
+
+
+def _parts(batch: pa.RecordBatch, key: tuple[str, ...]) -> Iterator[Part]:
+    for start in range(0, batch.num_rows, CHUNK):
+        rows = batch.slice(start, CHUNK).to_pylist()
         keys = b"\n".join(key_json(row, key) for row in rows) if key else None
-        part = Part(b"\n".join(map(row_json, rows)), keys)
-        size += part.size
-        runner.check_size(0, size)
-        yield part
+        yield Part(b"\n".join(map(row_json, rows)), keys)
 
 
 def key_of(query: StandingText, columns: list[str]) -> tuple[str, ...]:
@@ -98,14 +104,28 @@ def compute(
     Raises:
         MillraceError: if the query fails or exceeds a limit, or a version can't be read any more.
     """
+    return pa.Table.from_batches(_batches(tables, query, versions, role, runner or QueryRunner()))
+
+
+def _batches(
+    tables: VersionedTables,
+    query: StandingText,
+    versions: Mapping[str, int],
+    role: Role | None,
+    runner: QueryRunner,
+) -> Iterator[pa.RecordBatch]:
     try:
         if isinstance(tables, FolderTables) and (role is None or role.is_unrestricted):
-            found = _answer(query.sql, tables, versions, runner or QueryRunner())
+            found = _answer(query.sql, tables, versions, runner)
         else:
             opened = {name: tables.at(name, version) for name, version in versions.items()}
-            found = answer(query.sql, role or _EVERYTHING, opened, threads=1, runner=runner)
-        if len(set(found.column_names)) < found.num_columns:
-            raise MillraceError("two columns of the query have one name", "Name them, as in `SELECT a AS b`")
+            found = answer_in_batches(query.sql, role or _EVERYTHING, opened, runner, threads=1)
+        for batch in found:
+            if len(set(batch.schema.names)) < batch.num_columns:
+                raise MillraceError(
+                    "two columns of the query have one name", "Name them, as in `SELECT a AS b`"
+                )
+            yield batch
     except (DeltaError, FileNotFoundError, duckdb.IOException) as error:
         at = ", ".join(f"{name} {version}" for name, version in versions.items())
         raise MillraceError(
@@ -116,10 +136,11 @@ def compute(
         raise MillraceError(
             str(error).splitlines()[0], "`DESCRIBE layer.table` in `millrace sql` shows the columns"
         ) from error
-    return found
 
 
-def _answer(sql: str, tables: FolderTables, versions: Mapping[str, int], runner: QueryRunner) -> pa.Table:
+def _answer(
+    sql: str, tables: FolderTables, versions: Mapping[str, int], runner: QueryRunner
+) -> Iterator[pa.RecordBatch]:
     """The result of a query on files, which DuckDB reads itself."""
     opened = {name: tables.at(name, version) for name, version in versions.items()}
     with runner.connection() as connection:
@@ -127,4 +148,4 @@ def _answer(sql: str, tables: FolderTables, versions: Mapping[str, int], runner:
         for name, table in opened.items():
             table.add_view(connection, name)
         lock(connection, [str(tables.folder(name).resolve()) for name in opened])
-        return runner.fetch(connection, sql)
+        yield from runner.read(connection, sql)
