@@ -85,7 +85,7 @@ def _figures(total: pl.DataFrame) -> None:
     seen, clicks, visits, earned, cost = (
         total[name].sum() for name in ("impressions", "clicks", "visits", "credited_reporting_value", "cost")
     )
-    of_paid = total.filter(pl.col("cost") > 0)["credited_reporting_value"].sum()
+    of_paid = total.filter(pl.col("cost") > 0)["value_with_cost"].sum()
     layout.metrics(
         {
             "Impressions": (number(seen), "Promotions viewed."),
@@ -106,7 +106,7 @@ def _figures(total: pl.DataFrame) -> None:
             ),
             "ROAS": (
                 number(of_paid / cost, 2) if cost > 0 else "–",
-                "Return on ad spend: value credited per unit of cost, of the campaigns with a cost.",
+                "Return on ad spend: value credited per unit of cost. Days without a rate are left out.",
             ),
         }
     )
