@@ -44,7 +44,7 @@ class QueryLimits:
     result_bytes: int = 16 << 20
     at_once: int = 3
     waiting: int = 8
-    kept_bytes: int = 64 << 20
+    kept_bytes: int = 48 << 20
     kept_bytes_of_reader: int = 32 << 20
 
 

@@ -14,7 +14,7 @@ from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Table
 
 _DELETION_VECTORS = "deletionVectors"
-_ROWS = 65_536
+_ROWS = 16_384
 
 
 class DataFile(NamedTuple):
@@ -72,7 +72,7 @@ def read_files(folder: Path, table: Table, files: Iterable[DataFile], version: i
 
 
 def read_parts(folder: Path, table: Table, files: Iterable[DataFile], version: int) -> Iterator[pa.Table]:
-    """The same rows in parts of at most 65,536, which take less memory than whole files."""
+    """The same rows in parts of at most 16,384, which take less memory than whole files."""
     files = list(files)
     kept = _kept_rows(folder, version) if any(file.has_deletion_vector for file in files) else {}
     for file in files:

@@ -26,7 +26,7 @@ _QUICK_SECONDS = 0.25
 _NICE = 19
 _LOOK_SECONDS = 0.05
 _SLACK_SECONDS = 5.0
-_OVERHEAD = 32 << 20
+_OVERHEAD = 24 << 20
 """Bytes of a process in addition to DuckDB's: code, and rows on their way into and out of DuckDB."""
 
 
