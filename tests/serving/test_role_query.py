@@ -18,7 +18,7 @@ from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.gold import TOUCHES
 from lakehouse.errors import MillraceError
-from lakehouse.readers.folder_tables import FolderTables
+from lakehouse.readers.folder_tables import FolderTables, FolderVersion
 from lakehouse.settings import load_settings
 from millrace.tables.duckdb_views import run_query
 from serving.admission import StandingText, admit
@@ -166,7 +166,7 @@ def test_hostile_query_reveals_nothing_when_name_checks_are_bypassed(
     monkeypatch.setattr("serving.role_query.parse_select", lambda *_: {})
     monkeypatch.setattr("serving.role_query._columns_of", lambda *_: None)
     names = ("silver.sessions", "gold.conversions", "gold.attribution")
-    opened = {name: DeltaTable(home / "warehouse" / name.replace(".", "/")) for name in names}
+    opened = {name: FolderVersion(DeltaTable(home / "warehouse" / name.replace(".", "/"))) for name in names}
     try:
         text = repr(answer(query, role, opened).to_pylist())
     except (MillraceError, duckdb.Error) as error:
@@ -289,6 +289,6 @@ def test_rows_are_counted_with_a_row_condition_on_a_hidden_column(tmp_path: Path
     entry = RoleEntry.model_validate({"tables": ["gold.*"], "mask": mask, "rows": rows})
     names = [{"touch_id": name, "campaign_name": name} for name in ("a", "b", "c")]
     write_deltalake(tmp_path / "touches", pa.Table.from_pylist(names, arrow_schema(TOUCHES)))
-    opened = {"gold.touches": DeltaTable(tmp_path / "touches")}
+    opened = {"gold.touches": FolderVersion(DeltaTable(tmp_path / "touches"))}
     counted = answer("SELECT count(*) AS n FROM gold.touches", entry.to_role("r", MaskKey(tmp_path)), opened)
     assert counted.to_pylist() == [{"n": 2}]
