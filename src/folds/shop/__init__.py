@@ -1,0 +1,1 @@
+"""Rows of the shop's database: their changes, and the history of a row."""
