@@ -68,6 +68,7 @@ def job_parameters(home: Home, name: str) -> list[str]:
         "events_topic": home.topic,
         "exchange_rates_topic": home.rates_topic,
         "campaign_costs_topic": home.costs_topic,
+        "shop_changes_topic": home.shop_topic,
         "mlflow_tracking_uri": "",
         "mlflow_experiment": "attribution-model",
         "mlflow_quality_experiment": "quality",

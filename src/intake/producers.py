@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
 _ACK_SECONDS = 30
 _DIRECT_SECONDS = 10
@@ -22,6 +22,8 @@ _NAMES = {
 
 _DURABLE = {"acks": "all", "enable.idempotence": True, "delivery.timeout.ms": _ACK_SECONDS * 1000}
 _DIRECT = {**_DURABLE, "delivery.timeout.ms": _DIRECT_SECONDS * 1000, "queue.buffering.max.kbytes": 32 << 10}
+_TRANSACTION_SECONDS = 15 * 60  # Kafka's maximum by default
+_TRANSACTIONS = {"acks": "all", "transaction.timeout.ms": _TRANSACTION_SECONDS * 1000, "linger.ms": 20}
 _ONCE = {"acks": 1, "retries": 0, "queue.buffering.max.kbytes": 32 << 10, "message.timeout.ms": 5000}
 
 Headers = list[tuple[str, str | bytes | None]]
@@ -47,6 +49,23 @@ def once_producer(bootstrap: str, login: Mapping[str, Any]) -> Producer:
     return _producer(bootstrap, login, _ONCE)
 
 
+def transactional_producer(bootstrap: str, login: Mapping[str, Any], transactional_id: str) -> Producer:
+    """A producer of transactions, which last 15 minutes at most.
+
+    Args:
+        bootstrap: Kafka, as host:port.
+        login: authentication options, named as in kafka-python.
+        transactional_id: an earlier producer with this id is fenced off.
+    """
+    return _producer(bootstrap, login, {**_TRANSACTIONS, "transactional.id": transactional_id})
+
+
+def group_consumer(bootstrap: str, login: Mapping[str, Any], group: str) -> Consumer:
+    """A consumer that reads and commits the positions of a group."""
+    options = {"group.id": group, "enable.auto.commit": False, "log_level": 2}
+    return Consumer({"bootstrap.servers": bootstrap, **options, **_in_librdkafka(login)})
+
+
 def event_headers(source: str, node: str) -> Headers:
     """Headers of an event: its source, and the node that received it."""
     return [("source", source), ("node", node)]
@@ -65,6 +84,10 @@ def _producer(bootstrap: str, login: Mapping[str, Any], more: Mapping[str, Any])
             "message.max.bytes": 16 << 20,
             "log_level": 2,  # critical only: errors are raised as exceptions
             **more,
-            **{_NAMES[name]: value for name, value in login.items()},
+            **_in_librdkafka(login),
         }
     )
+
+
+def _in_librdkafka(login: Mapping[str, Any]) -> dict[str, Any]:
+    return {_NAMES[name]: value for name, value in login.items()}

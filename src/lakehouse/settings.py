@@ -101,6 +101,7 @@ class Settings(BaseSettings):
     events_topic: str = Field("events", description="topic of behavioural events")
     exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")
     campaign_costs_topic: str = Field("campaign_costs", description="topic of campaign costs")
+    shop_changes_topic: str = Field("shop_changes", description="topic of changes of the shop's database")
     reporting_currency: str = Field("EUR", description="currency of reports (ISO 4217)")
     business_time_zone: str = Field("UTC", description="time zone of days and months (IANA)")
     watermark_delay: timedelta = Field(
@@ -181,11 +182,11 @@ class Settings(BaseSettings):
     @property
     def topics(self) -> tuple[str, ...]:
         """The topics that bronze ingests."""
-        return (self.events_topic, *self.side_topics)
+        return (self.events_topic, *self.side_topics, self.shop_changes_topic)
 
     @property
     def side_topics(self) -> tuple[str, str]:
-        """The topics of records that are no events: of exchange rates, and of campaign costs."""
+        """The topics of exchange rates, and of campaign costs, which refine reads too."""
         return (self.exchange_rates_topic, self.campaign_costs_topic)
 
     @property

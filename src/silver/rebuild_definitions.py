@@ -45,6 +45,7 @@ from silver.visits.visit_fold import all_visits
 def classify_history(run: JobContext, upto: datetime) -> DataFrame:
     """Classify all records up to an ingest stamp by the current rules."""
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
+    records = records.where(F.col("topic") != run.settings.shop_changes_topic)
     parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.side_topics)
     candidates = parser.parse(records)
     clock = F.broadcast(checkpoint(watermarks_before(run.lake.read(LEDGER))))

@@ -72,6 +72,7 @@ class Refine:
         lake, settings = self._run.lake, self._run.settings
         parser = RecordParser(self._rules(), settings.side_topics)
         records = lake.read(KAFKA_RECORDS.name).where(stamped_within(batch.after, batch.upto))
+        records = records.where(F.col("topic") != settings.shop_changes_topic)
         with naming_missing_packages():
             candidates = checkpoint(parser.parse(records))
         copies = find_duplicates(dedup_candidates(candidates), lake.read(EVENTS.name), batch.after)

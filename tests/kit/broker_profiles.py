@@ -29,6 +29,7 @@ def settings_of(home: Home) -> Settings:
         trust_local=True,
         exchange_rates_topic=home.rates_topic,
         campaign_costs_topic=home.costs_topic,
+        shop_changes_topic=home.shop_topic,
     )
 
 

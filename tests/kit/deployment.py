@@ -71,7 +71,12 @@ def check_streams(root: Path) -> None:
         assert [name for name, job in jobs.items() if "continuous" in job] == ["streams"]
         streams = jobs["streams"]
         assert streams["continuous"]["task_retry_mode"] == "ON_FAILURE"
-        assert [task["task_key"] for task in streams["tasks"]] == ["ingest", "refine", "publish"]
+        assert [task["task_key"] for task in streams["tasks"]] == [
+            "ingest",
+            "refine",
+            "dimensions",
+            "publish",
+        ]
         (cluster,) = streams["job_clusters"]
         sizes = cluster["new_cluster"]["autoscale"]
         assert 0 < int(sizes["min_workers"]) < int(sizes["max_workers"]), f"{target}: the cluster can't grow"

@@ -50,6 +50,11 @@ class Home:
         return f"{self.topic}-costs"
 
     @property
+    def shop_topic(self) -> str:
+        """The topic of changes of its shop."""
+        return f"{self.topic}-shop"
+
+    @property
     def env(self) -> dict[str, str]:
         """The environment of its commands."""
         ours = {
@@ -60,6 +65,7 @@ class Home:
             "MILLRACE_TRUST_LOCAL": "true",
             "MILLRACE_EXCHANGE_RATES_TOPIC": self.rates_topic,
             "MILLRACE_CAMPAIGN_COSTS_TOPIC": self.costs_topic,
+            "MILLRACE_SHOP_CHANGES_TOPIC": self.shop_topic,
             "PYTHONPATH": str(ROOT / "src"),
             "COLUMNS": "250",
         }
@@ -74,6 +80,7 @@ class Home:
             events_topic=self.topic,
             exchange_rates_topic=self.rates_topic,
             campaign_costs_topic=self.costs_topic,
+            shop_changes_topic=self.shop_topic,
         )
 
     def run(self, *arguments: str, seconds: float = 1500, **env: str) -> subprocess.CompletedProcess[str]:

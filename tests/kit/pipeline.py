@@ -16,10 +16,12 @@ from kit.oracle_wire import micros
 from lakehouse.contracts import TABLES
 from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
+from shop.dimensions_job import dimensions
 from silver.refine_job import refine
 from silver.repair_job import repair
 
 JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair, "publish": publish}
+_MORE_JOBS = {"dimensions": dimensions}
 _PLACE = ("topic", "partition", "offset")
 _MORE = {  # provenance columns that are known, since the test sets the order of arrival
     "silver.events": (*_PLACE, "arrival_time"),
@@ -35,7 +37,7 @@ _READ_AS = {"gold.sketches": read_sketches}
 def run_jobs(spark: SparkSession, settings: Settings, *jobs: str) -> None:
     """Run jobs one after the other until they have caught up; all jobs by default."""
     for job in jobs or JOBS:
-        JOBS[job](JobContext(job, spark.newSession(), settings, once=True))
+        (JOBS | _MORE_JOBS)[job](JobContext(job, spark.newSession(), settings, once=True))
 
 
 def read_rows(settings: Settings, table: str, columns: Sequence[str]) -> list[dict[str, Any]]:

@@ -18,18 +18,25 @@ from millrace.local.process.ports import stable_port
 _SECONDS = 60.0
 
 
-@contextmanager
-def running_postgres() -> Iterator[str]:
-    """Run a server until the block ends. Yields its connection string."""
-    folder = Path(tempfile.mkdtemp(prefix="millrace-postgres-"))
-    programs, user = _programs(folder), _user()
-    data, port = folder / "data", stable_port()
-    try:
-        _own(folder, user)
+class PostgresServer:
+    """A server that can be killed and started again with its data.
+
+    Args:
+        folder: for programs, data and log.
+        settings: of the server.
+    """
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        self._folder, self._data, self._port = folder, folder / "data", stable_port()
+        self._programs = _programs(folder)
+        given = {"unix_socket_directories": str(folder), "log_min_messages": "fatal", **settings}
+        self._settings = [each for name, value in given.items() for each in ("-c", f"{name}={value}")]
+        self._server: subprocess.Popen[bytes] | None = None
+        _own(folder, _user())
         options = ("--auth=trust", "--username=test", "--no-sync", "--encoding=UTF8", "--locale=C")
         initialised = subprocess.run(
-            [programs / "initdb", "-D", data, *options],
-            user=user,
+            [self._programs / "initdb", "-D", self._data, *options],
+            user=_user(),
             env=_env(folder),
             cwd=folder,
             capture_output=True,
@@ -37,33 +44,57 @@ def running_postgres() -> Iterator[str]:
             check=False,
         )
         assert initialised.returncode == 0, initialised.stdout + initialised.stderr
-        settings = (
-            "-c",
-            f"unix_socket_directories={folder}",
-            "-c",
-            "fsync=off",
-            "-c",
-            "log_min_messages=fatal",
-        )
-        with (folder / "log").open("wb") as log:
-            server = subprocess.Popen(
-                [programs / "postgres", "-D", data, "-p", str(port), "-h", "127.0.0.1", *settings],
-                user=user,
-                env=_env(folder),
-                cwd=folder,
+
+    @property
+    def dsn(self) -> str:
+        """Its connection string."""
+        return f"host=127.0.0.1 port={self._port} user=test dbname=postgres"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        with (self._folder / "log").open("ab") as log:
+            server = self._server = subprocess.Popen(
+                [
+                    *(self._programs / "postgres", "-D", self._data, "-p", str(self._port)),
+                    *("-h", "127.0.0.1", *self._settings),
+                ],
+                user=_user(),
+                env=_env(self._folder),
+                cwd=self._folder,
                 stdout=log,
                 stderr=log,
             )
+        eventually(lambda: server.poll() is not None or _answers(self.dsn), _SECONDS, "Postgres answers")
+        assert server.poll() is None, (self._folder / "log").read_text()
+
+    def kill(self) -> None:
+        """Kill it, like a crash. Its child processes end with it."""
+        if self._server is not None:
+            self._server.kill()
+            self._server.wait()
+            self._server = None
+
+
+@contextmanager
+def postgres_server(**settings: str) -> Iterator[PostgresServer]:
+    """A started server, killed at the end of the block."""
+    folder = Path(tempfile.mkdtemp(prefix="millrace-postgres-"))
+    try:
+        server = PostgresServer(folder, **settings)
         try:
-            dsn = f"host=127.0.0.1 port={port} user=test dbname=postgres"
-            eventually(lambda: server.poll() is not None or _answers(dsn), _SECONDS, "Postgres answers")
-            assert server.poll() is None, (folder / "log").read_text()
-            yield dsn
+            server.start()
+            yield server
         finally:
-            server.kill()  # its child processes end with it
-            server.wait()
+            server.kill()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def running_postgres(**settings: str) -> Iterator[str]:
+    """Run a server until the block ends. Yields its connection string."""
+    with postgres_server(fsync="off", **settings) as server:
+        yield server.dsn
 
 
 def _programs(folder: Path) -> Path:

@@ -32,6 +32,7 @@ class Record:
     timestamp: datetime = SENT
     topic: str = "events"
     partition: int = 0
+    key: bytes | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def bronze_rows(stored: Sequence[Stored]) -> pa.Table:
             "partition": each.record.partition,
             "offset": each.offset,
             "timestamp": each.record.timestamp,
+            "key": each.record.key,
             "value": each.record.value,
             "headers": [{"key": key, "value": value} for key, value in each.record.headers] or None,
             "ingested_at": each.ingested_at,

@@ -21,6 +21,7 @@ def settings_for(bootstrap: str, home: Path) -> Settings:
         events_topic=topic,
         exchange_rates_topic=f"{topic}-rates",
         campaign_costs_topic=f"{topic}-costs",
+        shop_changes_topic=f"{topic}-shop",
     )
 
 

@@ -17,7 +17,7 @@ Columns = Mapping[Place, tuple[Table, Column]]
 
 _ADDRESSES = ("url", "referrer", "entry_url", "exit_url", "entry_referrer")
 _SAME_VALUES = (
-    ("visitor_id", "user_id", "person_id"),
+    ("visitor_id", "user_id", "person_id", "customer_id"),
     (
         *("event_id", "first_event_id", "last_event_id", "from_event_id", "to_event_id"),
         *("search_event_id", "touch_id"),
@@ -41,6 +41,8 @@ _DERIVED = {
     "touch_id": ("session_id", "event_id"),
     "conversion_id": ("order_id", "event_id", "refund_id"),
     "event_hash": ("event_id",),
+    "row_hash": ("customer_id", "order_id"),
+    "version_id": ("customer_id", "order_id"),
     "gold.sketches.visitors": ("visitor_id",),
     "gold.sketches.order_values": ("gold.conversions.value",),
     "shown_products": ("product_id",),
@@ -56,6 +58,9 @@ _WHOLE_RECORDS = (
     "silver.events.properties",
     "silver.events.unread_value",
     "silver.rejected_events.value",
+    "silver.rejected_changes.value",
+    "row",
+    "row_key",
     "ops.reads.subject",
 )
 """Unparsed text and bytes from clients, and queries of readers. Any mask extends to these columns."""

@@ -24,6 +24,7 @@ from millrace.tables.topic_state import read_reached, read_topics
 
 BRONZE, EVENTS = "bronze.kafka_records", "silver.events"
 REJECTED, DUPLICATES = "silver.rejected_events", "silver.duplicate_events"
+SHOP_CHANGES, REJECTED_CHANGES = "silver.shop_changes", "silver.rejected_changes"
 RATES, COSTS = "silver.exchange_rates", "silver.cost_records"
 _PLACE = ("topic", "partition", "offset")
 Frame = nw.LazyFrame[Any]
@@ -107,7 +108,8 @@ def _against_silver(settings: Settings, bronze: Frame) -> Iterator[Finding]:
     rates, costs = (refined.filter(nw.col("topic") == topic) for topic in settings.side_topics)
     yield from _against_rates(settings, rates, position)
     yield from _against_costs(settings, costs, position)
-    refined = refined.filter(~nw.col("topic").is_in(settings.side_topics))
+    yield from _against_shop(settings, bronze)
+    refined = refined.filter(~nw.col("topic").is_in((*settings.side_topics, settings.shop_changes_topic)))
     records = _count(refined)
     parts = {name: _rows_upto(settings, name, position) for name in (EVENTS, DUPLICATES, REJECTED)}
     rest = records - sum(parts.values()) - refine["heartbeats"] - refine["erased"]
@@ -155,6 +157,30 @@ def _against_costs(settings: Settings, records: Frame, position: datetime) -> It
     yield Finding("bronze = costs", f"{detail}, off by {rest:,}" if rest else detail, rest == 0)
     lost = _unaccounted(settings, records, (COSTS, REJECTED))
     yield Finding("every cost by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
+
+
+def _against_shop(settings: Settings, bronze: Frame) -> Iterator[Finding]:
+    """Each record of a change of the shop's database is in silver.shop_changes, rejected, or a tombstone."""
+    dimensions = ledger_sums(settings).get("dimensions")
+    if dimensions is None:
+        return
+    records = bronze.filter(
+        (nw.col("topic") == settings.shop_changes_topic) & (nw.col("ingested_at") <= dimensions["position"])
+    )
+    names = (SHOP_CHANGES, REJECTED_CHANGES)
+    rows, refused = (_count_through(settings, name, dimensions["position"]) for name in names)
+    count = _count(records)
+    tombstones = _count(records.filter(nw.col("value").is_null() & ~nw.col("key").is_null()))
+    rest = count - rows - refused - tombstones
+    detail = f"{count:,} bronze records = {rows:,} changes + {tombstones:,} tombstones + {refused:,} rejected"
+    yield Finding("bronze = shop changes", f"{detail}, off by {rest:,}" if rest else detail, rest == 0)
+    lost = _unaccounted(settings, records, names) - tombstones
+    yield Finding("every change by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
+
+
+def _count_through(settings: Settings, name: str, position: datetime) -> int:
+    rows = scan(settings, name)
+    return 0 if rows is None else _count(rows.filter(nw.col("ingested_at") <= position))
 
 
 def _rows_upto(settings: Settings, name: str, position: datetime, topic: str | None = None) -> int:

@@ -1,6 +1,7 @@
 """Creates the topic of events, if it does not exist, with settings that prevent data loss."""
 
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -48,13 +49,24 @@ class ReadyTopic(NamedTuple):
     topic_id: str | None
 
 
-def ensure_topic(bootstrap: str, topic: str, login: Login = PLAINTEXT) -> ReadyTopic:
+COMPACTED = {
+    "cleanup.policy": "compact",
+    # Bronze needs all changes, not only the last one of each key: they stay for at least so long.
+    "min.compaction.lag.ms": str(7 * 24 * 3600 * 1000),
+}
+"""Settings of a topic that keeps the last record of each key forever, and all records for a week."""
+
+
+def ensure_topic(
+    bootstrap: str, topic: str, login: Login = PLAINTEXT, configs: Mapping[str, str] | None = None
+) -> ReadyTopic:
     """Create the topic if it does not exist; an existing topic is not changed.
 
     Args:
         bootstrap: Kafka, as host:port.
         topic: name of the topic.
         login: options of the connection.
+        configs: settings of a new topic, beyond `TOPIC_CONFIGS`.
 
     Raises:
         MillraceError: if no broker answers, or it refuses.
@@ -71,7 +83,8 @@ def ensure_topic(bootstrap: str, topic: str, login: Login = PLAINTEXT) -> ReadyT
     try:
         if topic not in admin.list_topics():
             # The replication factor is the broker's default, which is 1 on a laptop.
-            wanted = {"num_partitions": PARTITIONS, "replication_factor": -1, "configs": TOPIC_CONFIGS}
+            settings = {**TOPIC_CONFIGS, **(configs or {})}
+            wanted = {"num_partitions": PARTITIONS, "replication_factor": -1, "configs": settings}
             _create(admin, topic, wanted)
         described = admin.describe_topics([topic])
         topic_id = known_id(described[0].get("topic_id")) if described else ""

@@ -14,12 +14,14 @@ from millrace.local.services import (
     Service,
     api_service,
     broker_service,
+    capture_service,
     collector_service,
     dashboard_service,
     engine_service,
     url,
 )
 from millrace.local.supervisor import Supervisor
+from shop.shop_file import load_shop_rules
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,8 @@ class Plan:
             parts.append(collector_service(settings, settings.collector_port))
         if settings.api_port:
             parts.append(api_service(settings, settings.api_port))
+        sources = load_shop_rules(settings.conf).sources
+        parts += [capture_service(settings, name, needs) for name, each in sources.items() if each.database]
         if self.history:
             parts.append(demo_traffic.history_service(settings, self.history, self.rate, needs))
             needs = (*needs, demo_traffic.HISTORY)

@@ -21,8 +21,11 @@ from millrace.local.process.state_files import read_state
 
 API = "api"
 COLLECTOR = "collector"
+CAPTURE = "capture"
 ENGINE = "engine"
 DASHBOARD = "dashboard"
+
+_CAPTURE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -125,6 +128,21 @@ def _http_service(settings: Settings, name: str, verb: str, port: int, what: str
         is_ready=lambda _: _is_healthy(HOST, port, "/health"),
         last_error_line=lambda: last_error_line(program),
         check=lambda: require_free(port, what, f"Stop that program, or set {variable}={{free}}"),
+    )
+
+
+def capture_service(settings: Settings, source: str, needs: tuple[str, ...]) -> Service:
+    """Capture of a database of the shop. The workspace runs without it while the database does not answer."""
+    command = (sys.executable, "-m", "millrace", "capture", source)
+    name = f"{CAPTURE}-{source}"
+    program = Program(name, command, settings.home, env=environment(settings))
+    return Service(
+        name,
+        prepare=lambda: program,
+        is_ready=lambda child: child.uptime > _CAPTURE_SECONDS,  # it ends at once if it can't work
+        last_error_line=lambda: last_error_line(program),
+        needs=needs,
+        extra=True,
     )
 
 

@@ -28,6 +28,7 @@ def rebuild_unless_held(tables: Sequence[str]) -> Job:
 def definitions() -> Definitions:
     """The definitions of the tables that can be rebuilt, in dependency order."""
     from gold import rebuild_definitions as gold
+    from shop import rebuild_definitions as shop
     from silver import rebuild_definitions as silver
 
-    return {**silver.DEFINITIONS, **gold.DEFINITIONS}
+    return {**silver.DEFINITIONS, **shop.DEFINITIONS, **gold.DEFINITIONS}

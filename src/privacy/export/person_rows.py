@@ -99,6 +99,9 @@ class PersonRows:
             found = self._scan(other)
             rows = None if found is None else self._of_records(other, found)
             known += [] if rows is None else [rows.select(_RECORD)]
+        changes = self._scan("silver.shop_changes")
+        if changes is not None:
+            known.append(self._naming(changes, BY_TEXT["silver.shop_changes"]).select(_RECORD))
         new = table if (refined := self._refined()) is None else table.filter(pl.col(_STAMP) > refined)
         known.append(self._naming(new, "value").select(_RECORD))
         return table.join(pl.concat(known, how="vertical_relaxed").unique(), on=_RECORD, how="semi")

@@ -39,13 +39,21 @@ BY_CONVERSION = ("gold.attribution", "gold.trails")
 BY_RECORD = ("bronze.kafka_records", "silver.rejected_events", "silver.duplicate_events")
 """Records of Kafka, by topic, partition and offset."""
 
-BY_TEXT = {"ops.reads": "subject"}
-"""Tables where a column of text may name anybody: queries of readers."""
+BY_TEXT = {
+    "silver.shop_changes": "row",
+    "silver.rejected_changes": "value",
+    "silver.customers": "row",
+    "silver.orders": "row",
+    "ops.reads": "subject",
+}
+"""Tables where a column of text may name anybody: rows of the shop's database, queries of readers."""
 
 WITHOUT_PERSONS = (
     "silver.exchange_rates",
     "silver.cost_records",
     "silver.campaign_costs",
+    "silver.products",
+    "silver.campaigns",
     "gold.traffic",
     "gold.campaign_performance",
     "gold.search_performance",

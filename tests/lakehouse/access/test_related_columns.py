@@ -115,6 +115,7 @@ COLUMNS_WITHOUT_IDENTITY = {
     "reasons",
     "order_values",
     "sent_names",
+    "unchanged",
 }
 """Products, search terms, names of expectations and of campaigns, and values of orders."""
 

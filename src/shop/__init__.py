@@ -1,0 +1,1 @@
+"""The shop's own database: its changes, and dimensions with their history."""

@@ -1,0 +1,1 @@
+"""Change data capture: from PostgreSQL's write-ahead log to Kafka."""

@@ -1,0 +1,130 @@
+"""Writes changes to Kafka in transactions, each with the position in PostgreSQL's log that it reaches."""
+
+import json
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from lakehouse.errors import MillraceError
+from shop.capture.row_changes import ChangeRecord
+
+_SECONDS = 30
+_MOST = 50_000  # records that Kafka has not acknowledged; the producer holds 100,000
+
+
+class Position(NamedTuple):
+    """How far Kafka has the changes of a database.
+
+    Args:
+        lsn: it has all transactions that committed before.
+        system: id of the PostgreSQL server.
+        tables: the tables that are captured, each with its snapshot.
+    """
+
+    lsn: int
+    system: str
+    tables: tuple[str, ...]
+
+
+class ChangeTopic:
+    """The topic of changes, as capture of one database writes it.
+
+    Records and position are committed together: after a crash neither is without the other. A second
+    capture of the same database makes the first one fail.
+
+    Args:
+        topic: its name.
+        group: consumer group that keeps the position.
+        make_producer: makes a transactional producer.
+        make_consumer: makes a consumer of a group.
+
+    Attributes:
+        waiting: records that are not committed.
+
+    Raises:
+        MillraceError: if Kafka does not answer.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        group: str,
+        make_producer: Callable[[str], Producer],
+        make_consumer: Callable[[str], Consumer],
+    ) -> None:
+        self._topic = topic
+        self._place = TopicPartition(topic, 0)
+        self._consumer = make_consumer(group)
+        self._producer = make_producer(group)
+        self.waiting = 0
+        self._is_open = False
+        try:
+            self._producer.init_transactions(_SECONDS)
+        except KafkaException as error:
+            raise _refused(error) from error
+
+    def position(self) -> Position | None:
+        """The committed position; None if there is none."""
+        try:
+            [found] = self._consumer.committed([self._place], timeout=_SECONDS)
+        except KafkaException as error:
+            raise _refused(error) from error
+        if not found.metadata:
+            return None
+        stored = json.loads(found.metadata)
+        return Position(stored["lsn"], stored["system"], tuple(stored["tables"]))
+
+    def send(self, records: Iterable[ChangeRecord]) -> None:
+        """Send records, in order; they count once they are committed."""
+        for record in records:
+            if not self._is_open:
+                self._begin()
+            self._produce(record)
+            self.waiting += 1
+
+    def commit(self, position: Position) -> None:
+        """Commit the records that were sent, and the position.
+
+        Raises:
+            MillraceError: if Kafka does not take them; none of them counts then.
+        """
+        if not self._is_open:
+            self._begin()
+        text = json.dumps(position._asdict(), separators=(",", ":"))
+        place = TopicPartition(self._topic, 0, 0, text)
+        try:
+            self._producer.send_offsets_to_transaction(
+                [place], self._consumer.consumer_group_metadata(), _SECONDS
+            )
+            self._producer.commit_transaction(_SECONDS)
+        except KafkaException as error:
+            raise _refused(error) from error
+        self._is_open, self.waiting = False, 0
+
+    def close(self) -> None:
+        """Give up what is not committed."""
+        with suppress(KafkaException):
+            if self._is_open:
+                self._producer.abort_transaction(_SECONDS)
+        self._consumer.close()
+
+    def _begin(self) -> None:
+        self._producer.begin_transaction()
+        self._is_open = True
+
+    def _produce(self, record: ChangeRecord) -> None:
+        if len(self._producer) >= _MOST:
+            self._producer.poll(_SECONDS)
+        try:
+            self._producer.produce(self._topic, value=record.value, key=record.key)
+        except KafkaException as error:
+            raise _refused(error) from error
+
+
+def _refused(error: KafkaException) -> MillraceError:
+    return MillraceError(
+        f"Kafka does not take changes of the shop: {error.args[0].str() if error.args else error}",
+        "Capture starts again where it stopped; is the broker running, and is this the only capture?",
+    )

@@ -1,0 +1,147 @@
+"""Capture of one database: a snapshot, then the log, until it is stopped."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+import psycopg
+
+from lakehouse.errors import MillraceError
+from shop.capture.change_topic import ChangeTopic, Position
+from shop.capture.database import Database, rows_in_snapshot
+from shop.capture.pgoutput import Begin, Commit
+from shop.capture.replication import CreatedSlot, KeepAlive, Replication, replication_of
+from shop.capture.row_changes import RowChanges
+
+_QUIET_SECONDS = 0.05
+_BATCH_SECONDS = 0.5
+_BATCH_RECORDS = 20_000
+_KEEP_SECONDS = 10.0
+"""Pause between commits of a position without changes."""
+
+
+@dataclass
+class Capture:
+    """Captures the changes of a database.
+
+    Args:
+        database: the database.
+        topic: where changes go.
+        snapshot: whether to take a snapshot also if one is in Kafka.
+        stop: set to end it.
+    """
+
+    database: Database
+    topic: ChangeTopic
+    snapshot: bool = False
+    stop: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> None:
+        """Send a snapshot if there is none yet, then the log, until `stop` is set.
+
+        Raises:
+            MillraceError: if PostgreSQL or Kafka does not answer, or changes were lost.
+        """
+        with replication_of(self.database) as replication:
+            system = replication.system()
+            with self.database.connect() as connection:
+                self.database.prepare(connection)
+                position = self._position(connection, replication, system)
+            replication.start(position.lsn)
+            self._follow(replication, position)
+
+    def _position(self, connection: psycopg.Connection, replication: Replication, system: str) -> Position:
+        """Where to read the log from: the stored position, or that of a new snapshot."""
+        tables = tuple(sorted(self.database.source.tables))
+        self.database.free_slot(connection)
+        known, slot = self.topic.position(), self.database.slot(connection)
+        if known and not self.snapshot:
+            self._require(known, system, tables, has_slot=slot is not None and not slot.is_lost)
+            return known
+        is_same = known and slot and not slot.is_lost and known.system == system
+        if slot and not is_same:  # of a snapshot that was interrupted, or of no use any more
+            self.database.drop_slot(connection)
+        created = replication.create_slot(temporary=bool(is_same))
+        start = known.lsn if known and is_same else created.lsn
+        position = Position(start, system, tables)
+        self._send_snapshot(created, position)
+        return position
+
+    def _require(self, known: Position, system: str, tables: tuple[str, ...], has_slot: bool) -> None:
+        name, again = self.database.name, f"Run `millrace capture {self.database.name} --snapshot`"
+        if known.system != system:
+            raise MillraceError(f"PostgreSQL of {name} is another server than the one captured before", again)
+        if not has_slot:
+            raise MillraceError(
+                f"the replication slot {self.database.slot_name} is gone: changes may be lost",
+                f"{again}, which goes on from a new snapshot",
+            )
+        if added := sorted(set(tables) - set(known.tables)):
+            raise MillraceError(f"there is no snapshot of {', '.join(added)} yet", again)
+
+    def _send_snapshot(self, slot: CreatedSlot, position: Position) -> None:
+        """Send all rows in one transaction of Kafka: after a crash, none of them is there."""
+        changes = RowChanges(self.database.name, self.database.source)
+        lsn = slot.lsn - 1  # a commit may begin at the slot's position, and none one byte before
+        with self.database.connect() as connection, connection.transaction():
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            connection.execute(f"SET TRANSACTION SNAPSHOT '{slot.snapshot}'".encode())
+            [at] = connection.execute("SELECT (extract(epoch FROM now()) * 1000000)::bigint").fetchone() or (
+                0,
+            )
+            for table in position.tables:
+                columns = self.database.columns_of(connection, table)
+                self.topic.send([changes.snapshot(table, lsn, at)])
+                for values in rows_in_snapshot(connection, table, columns):
+                    self.topic.send([changes.snapshot_row(table, columns, values)])
+                    if self.stop.is_set():
+                        raise MillraceError("the snapshot was stopped", "It begins again at the next start")
+        self.topic.commit(position)
+
+    def _follow(self, replication: Replication, position: Position) -> None:
+        changes = RowChanges(self.database.name, self.database.source)
+        batch = _Batch(position.lsn)
+        for message in replication.messages(_QUIET_SECONDS):
+            if isinstance(message, Begin | Commit | KeepAlive):
+                batch.note(message)
+            if message is not None and not isinstance(message, KeepAlive):
+                self.topic.send(changes.records(message))
+            if batch.is_due(self.topic.waiting, is_quiet=message is None):
+                position = position._replace(lsn=batch.lsn)
+                self.topic.commit(position)
+                replication.confirm(position.lsn)
+                batch = _Batch(position.lsn)
+            if self.stop.is_set() and not batch.is_open and not self.topic.waiting:
+                return
+
+
+class _Batch:
+    """What is read since the last commit.
+
+    Args:
+        lsn: position of the last commit; afterwards, the position that the batch reaches.
+    """
+
+    def __init__(self, lsn: int) -> None:
+        self.lsn = lsn
+        self.is_open = False
+        self._began = time.monotonic()
+        self._first = lsn
+
+    def note(self, message: Begin | Commit | KeepAlive) -> None:
+        """Note the begin or end of a transaction, or the server's position."""
+        if isinstance(message, Begin):
+            self.is_open = True
+        elif isinstance(message, Commit):
+            self.is_open, self.lsn = False, message.end_lsn
+        elif not self.is_open:
+            self.lsn = max(self.lsn, message.lsn)
+
+    def is_due(self, records: int, is_quiet: bool) -> bool:
+        """Whether to commit now: never inside a transaction."""
+        if self.is_open or self.lsn == self._first:
+            return False
+        age = time.monotonic() - self._began
+        if not records:
+            return age > _KEEP_SECONDS
+        return is_quiet or records >= _BATCH_RECORDS or age > _BATCH_SECONDS

@@ -1,0 +1,57 @@
+"""One micro-batch of the job dimensions: records of shop changes to versions of rows."""
+
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.shop import REJECTED_CHANGES, SHOP_CHANGES
+from lakehouse.delta.write_changes import checkpoint_changes, write_kind
+from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
+from lakehouse.run.concurrent import run_concurrently
+from lakehouse.run.job import JobContext
+from lakehouse.run.microbatch import Batch, Outcome, stamped_within
+from lakehouse.run.rules_version import rules_version
+from lakehouse.timestamps import EPOCH
+from shop.change_parser import CHANGE, CLASSES, REJECTED, changes_of, parse_records, rejected_of
+from shop.dimension_changes import TABLES, DimensionRules, affected_rows, dimension_changes
+from shop.shop_file import load_shop_rules
+
+
+class Dimensions:
+    """Processes micro-batches of bronze.
+
+    Args:
+        run: the job's run.
+    """
+
+    def __init__(self, run: JobContext) -> None:
+        self._run = run
+        names = (SHOP_CHANGES.name, REJECTED_CHANGES.name)
+        self._filled = {name: run.lake.high_water_mark(name) or EPOCH for name in names}
+
+    def __call__(self, batch: Batch) -> Outcome:
+        """Process one micro-batch. After a crash, tables that already have it are skipped."""
+        lake, topic = self._run.lake, self._run.settings.shop_changes_topic
+        records = lake.read(KAFKA_RECORDS.name).where(stamped_within(batch.after, batch.upto))
+        of_class = {each: F.count_if(F.col("record_class") == each) for each in CLASSES}
+        parsed, found = checkpoint_with(parse_records(records.where(F.col("topic") == topic)), **of_class)
+        if found[REJECTED] and self._filled[REJECTED_CHANGES.name] < batch.upto:
+            lake.append(REJECTED_CHANGES.name, rejected_of(parsed), batch.upto)
+        if found[CHANGE]:
+            new = changes_of(parsed)
+            if self._filled[SHOP_CHANGES.name] < batch.upto:
+                lake.append(SHOP_CHANGES.name, new, batch.upto)
+            self._write(checkpoint(affected_rows(new, lake.read(SHOP_CHANGES.name))), batch)
+        rows = sum(found[each] for each in CLASSES)
+        return Outcome(input_rows=rows, output_rows=found[CHANGE], rejected=found[REJECTED])
+
+    def _write(self, affected: DataFrame, batch: Batch) -> None:
+        """Write the changed versions of the affected rows."""
+        lake, conf = self._run.lake, self._run.settings.conf
+        rules = DimensionRules.of(load_shop_rules(conf), rules_version(conf))
+        known = {table.name: lake.read(table.name) for table in TABLES}
+        folded = dimension_changes(lake.read(SHOP_CHANGES.name), known, rules, affected)
+        changes, extents, _ = checkpoint_changes(folded, TABLES)
+        run_concurrently([partial(write_kind, lake, each, changes, extents, batch.upto) for each in TABLES])
