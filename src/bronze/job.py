@@ -21,8 +21,8 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import now
 
 _POLL_SECONDS = 1
-_ALERT_TABLES = ("ops.ledger", "ops.gates", "bronze.kafka_records", "silver.events")
-"""Tables that the bundle's alerts query."""
+_QUERIED = ("ops.ledger", "ops.gates", "ops.reads", "bronze.kafka_records", "silver.events")
+"""Tables of a catalog that alerts query, and to which the streaming API appends."""
 
 
 def ingest(run: JobContext) -> None:
@@ -32,7 +32,7 @@ def ingest(run: JobContext) -> None:
         MillraceError: if a topic was deleted, or created again, or lost records before they were read.
     """
     if run.settings.catalog:
-        create_alert_tables(run)
+        create_queried_tables(run)
     with TopicIds(run.settings) as ids:
         watch = TopicWatch(run, ids)
         spans = offset_spans(run.settings)
@@ -48,9 +48,9 @@ def ingest(run: JobContext) -> None:
             raise
 
 
-def create_alert_tables(run: JobContext) -> None:
-    """Create the tables that alerts query, so that these hold before any job has finished a micro-batch."""
-    for name in _ALERT_TABLES:
+def create_queried_tables(run: JobContext) -> None:
+    """Create the tables that others use before any job has finished a micro-batch, as alerts do."""
+    for name in _QUERIED:
         run.lake.read(name)
 
 

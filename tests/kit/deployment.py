@@ -239,7 +239,10 @@ def check_app_access(root: Path) -> None:
             assert principal in may_use, f"{target}: {key} may not use the warehouse"
             for name, schema in resources["schemas"].items():
                 grants = {grant["principal"]: grant["privileges"] for grant in schema["grants"]}
-                assert grants.get(principal) == ["USE_SCHEMA", "SELECT"], f"{target}: {key} in {name}"
+                records = ["MODIFY"] * (key == "api" and name == "ops")
+                assert grants.get(principal) == ["USE_SCHEMA", "SELECT", *records], (
+                    f"{target}: {key} in {name}"
+                )
 
 
 def check_readers(root: Path) -> None:

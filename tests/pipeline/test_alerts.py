@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from bronze.job import create_alert_tables
+from bronze.job import create_queried_tables
 from kit.bundle import ROOT, tree_of
 from kit.spark import empty_home
 from kit.warehouse_builder import append_rows
@@ -49,7 +49,7 @@ def test_no_alert_is_raised_before_there_are_rows(spark: SparkSession, home: Pat
 
 def test_ingest_creates_the_tables_that_alerts_query(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path).model_copy(update={"catalog": "spark_catalog"})
-    create_alert_tables(JobContext("ingest", spark.newSession(), settings, once=True))
+    create_queried_tables(JobContext("ingest", spark.newSession(), settings, once=True))
     for alert in ALERTS:
         assert not raised(ask(spark, alert), alert), alert
     empty_home(spark, tmp_path)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from lakehouse.access.mask_key import MaskKey
 
-_DIGITS = 32
+HASH_DIGITS = 32
 
 
 class Mask(str, Enum):
@@ -24,7 +24,7 @@ class Mask(str, Enum):
 
 def hash_text(value: str, key: MaskKey) -> str:
     """32 hexadecimal digits of HMAC-SHA-256: without the key, guesses can't be checked against it."""
-    return hmac.digest(key.secret, value.encode(errors="surrogatepass"), "sha256").hex()[:_DIGITS]
+    return hmac.digest(key.secret, value.encode(errors="surrogatepass"), "sha256").hex()[:HASH_DIGITS]
 
 
 def masked(values: pa.ChunkedArray, mask: Mask, key: MaskKey) -> pa.ChunkedArray:

@@ -153,8 +153,7 @@ def log_of(warehouse: Path) -> ReadLog:
     """The log of reads of the tables in a folder."""
     from lakehouse.delta.python_writer import append_rows, create_table  # at exit it is too late
 
-    if not _LOG.handlers:
-        _LOG.addHandler(logging.StreamHandler())
+    _show_warnings()
     folder = warehouse.joinpath(READS.layer, READS.short_name)
     properties = {**default_properties(_REMOVED_FILES, _LOG_ENTRIES), **properties_of(READS)}
 
@@ -165,9 +164,22 @@ def log_of(warehouse: Path) -> ReadLog:
     return ReadLog(write)
 
 
+def _show_warnings() -> None:
+    if not _LOG.handlers:
+        _LOG.addHandler(logging.StreamHandler())
+
+
 def read_log(settings: "Settings") -> ReadLog | None:
-    """The log of reads of a home; None if it is not enabled, or if the tables are in a catalog."""
-    return log_of(settings.warehouse) if settings.record_reads and not settings.catalog else None
+    """The log of reads of a home or a catalog; None if it is not enabled."""
+    if not settings.record_reads:
+        return None
+    if not settings.catalog:
+        return log_of(settings.warehouse)
+    from lakehouse.readers.sql_warehouse import catalog_tables
+
+    tables = catalog_tables(settings.catalog)
+    _show_warnings()
+    return ReadLog(lambda rows: tables.append(READS, rows))
 
 
 def local_user() -> str:

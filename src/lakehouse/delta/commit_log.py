@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
 from lakehouse.delta.log_files import commit_file, latest_version, parse_metadata
@@ -40,9 +39,10 @@ def _read(folder: Path) -> Iterator[Commit]:
 
 
 def _ask(spark: SparkSession, name: str) -> Iterator[Commit]:
-    table, known = DeltaTable.forName(spark, name), None
-    for history in (table.history(_RECENT), table.history()):
-        for row in sorted(history.select("version", "userMetadata").collect(), reverse=True):
+    known = None
+    for limit in (f" LIMIT {_RECENT}", ""):
+        history = spark.sql(f"DESCRIBE HISTORY {name}{limit}").select("version", "userMetadata")
+        for row in sorted(history.collect(), reverse=True):
             if known is None or row.version < known:
                 known = row.version
                 yield row.version, parse_metadata(row.userMetadata)

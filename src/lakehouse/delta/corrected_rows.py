@@ -5,16 +5,14 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakehouse.contracts.table import Table
-from lakehouse.delta.changes import read_changes
-from lakehouse.delta.log_files import latest_version
 from lakehouse.errors import MillraceError
+from lakehouse.readers.versioned_tables import VersionedTables
 
 
 class CorrectedRows(NamedTuple):
@@ -31,7 +29,7 @@ class CorrectedRows(NamedTuple):
 
 
 def count_corrected(
-    folder: Path,
+    tables: VersionedTables,
     table: Table,
     versions: Collection[int],
     first_commit: int = 0,
@@ -48,7 +46,7 @@ def count_corrected(
     deleted.
 
     Args:
-        folder: of the table.
+        tables: the tables.
         table: its contract.
         versions: the versions.
         first_commit: only corrections by commits from this version on count.
@@ -57,7 +55,7 @@ def count_corrected(
     table = _without_provenance(table)
     corrected: Counter[str] = Counter()
     counts: dict[int, int] = {}
-    version = latest_version(folder)
+    version = tables.latest_version(table.name)
     earliest = min(versions, default=version)
     while version >= earliest:
         if version in versions:
@@ -65,7 +63,7 @@ def count_corrected(
         if version == earliest:
             break
         try:
-            changes = read_changes(folder, table, version - 1, version)
+            changes = tables.changes(table, version)
         except MillraceError:  # the feed begins after this commit
             break
         _go_back(corrected, table, changes, version >= first_commit and _is_since(changes, since))

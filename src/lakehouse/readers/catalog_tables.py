@@ -1,8 +1,10 @@
 """Tables in a catalog, read through a SQL warehouse: their changes are those of Delta's change data feed."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
@@ -10,9 +12,12 @@ import pyarrow.compute as pc
 
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Table
+from lakehouse.delta.log_files import parse_metadata
 from lakehouse.delta.row_pairs import changes_between, commit_columns
 from lakehouse.errors import MillraceError
 from lakehouse.readers.table_history import TableHistory
+from lakehouse.rows.duckdb_sql import spark_text_literal
+from lakehouse.rows.row_json import row_json
 
 MOST_ROWS = 1_000_000
 """Rows that a query may read of a table: they are copied."""
@@ -80,6 +85,50 @@ class CatalogTables:
         entry = self._history(name).find(version)
         return 0 if entry is None else entry.written_at
 
+    def metadata(self, name: str, version: int) -> Mapping[str, Any] | None:
+        """Metadata of a commit, from the history."""
+        entry = self._history(name).find(version)
+        return None if entry is None else parse_metadata(entry.user_metadata)
+
+    def created_at(self, name: str) -> datetime:
+        """When the table was created, from `DESCRIBE DETAIL`."""
+        found: datetime = self._run(f"DESCRIBE DETAIL {self._quoted(name)}", name)["createdAt"][0].as_py()
+        return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+    def existing(self, layers: Iterable[str]) -> set[str]:
+        """The tables that there are in some layers, views included."""
+        found = set()
+        for layer in layers:
+            with suppress(LookupError):
+                rows = self._run(f"SHOW TABLES IN `{self._catalog}`.`{layer}`", layer)
+                found |= {f"{layer}.{name}" for name in rows["tableName"].to_pylist()}
+        return found
+
+    def execute(self, statement: str) -> None:
+        """Execute a statement.
+
+        Raises:
+            MillraceError: if it fails.
+        """
+        try:
+            self._execute(statement, {})
+        except Exception as error:  # drivers raise many types
+            start = " ".join(statement.split()[:6])
+            raise MillraceError(
+                f"`{start} …` fails: {_first_line(error)}", "The principal needs that right in the catalog"
+            ) from error
+
+    def query(self, text: str) -> pa.Table:
+        """The result of a query in the warehouse's own SQL.
+
+        Raises:
+            MillraceError: if it fails.
+        """
+        try:
+            return self._execute(text, {})
+        except Exception as error:  # drivers raise many types
+            raise MillraceError(_first_line(error), "`DESCRIBE layer.table` shows the columns") from error
+
     def table_id(self, name: str) -> str:
         """The id in `DESCRIBE DETAIL`, read again if the history is that of another table."""
         history = self._history(name)
@@ -116,6 +165,22 @@ class CatalogTables:
         )
         commit = commit_columns(version, entry.written_at // 1_000, entry.user_metadata)
         return changes_between(table, before, after, commit)
+
+    def append(self, table: Table, rows: pa.Table) -> None:
+        """Append rows to an existing table in one commit.
+
+        Args:
+            table: its contract.
+            rows: its columns, in order; times with a time zone, no bytes.
+
+        Raises:
+            LookupError: if there is no table.
+        """
+        schema = f"array<struct<{', '.join(f'`{each.name}`: {each.type}' for each in table.columns)}>>"
+        values = spark_text_literal(f"[{','.join(row_json(row).decode() for row in rows.to_pylist())}]")
+        self._execute(
+            f"INSERT INTO {self._quoted(table.name)} SELECT inline(from_json({values}, '{schema}'))", {}
+        )
 
     def select(self, table: Table, version: int, limit: int | None = None) -> pa.Table:
         """The rows of a version, in the columns of a contract.
@@ -154,7 +219,7 @@ class CatalogTables:
         except LookupError:
             raise
         except Exception as error:  # drivers raise many types
-            reason = str(error).strip().splitlines()[0][:200]
+            reason = _first_line(error)
             if any(word in reason for word in _GONE):
                 raise MillraceError(
                     f"{what} can't be read any more: {reason}",
@@ -163,6 +228,10 @@ class CatalogTables:
             raise MillraceError(
                 f"the SQL warehouse can't read {what}: {reason}", "Try again; the warehouse's log says more"
             ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200]
 
 
 def _typed(table: Table, rows: pa.Table) -> pa.Table:

@@ -1,7 +1,8 @@
 """Tables in a folder, read by deltalake."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -13,7 +14,7 @@ from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Table
 from lakehouse.delta.changes import read_changes, read_snapshot
 from lakehouse.delta.data_files import live_files, read_parts
-from lakehouse.delta.log_files import latest_version, written_at
+from lakehouse.delta.log_files import commit_file, latest_version, read_metadata, written_at
 from lakehouse.delta.sql_views import add_view
 from lakehouse.delta.table_identity import table_id
 
@@ -66,6 +67,16 @@ class FolderTables:
     def written_at(self, name: str, version: int) -> int:
         """The time of the commit's file."""
         return written_at(self.folder(name), version)
+
+    def metadata(self, name: str, version: int) -> Mapping[str, Any] | None:
+        """Metadata of a commit, from its file."""
+        folder = self.folder(name)
+        return read_metadata(folder, version) if commit_file(folder, version).exists() else None
+
+    def created_at(self, name: str) -> datetime:
+        """When the table was created, by its log."""
+        created = DeltaTable(self.folder(name)).metadata().created_time or 0
+        return datetime.fromtimestamp(created / 1_000, timezone.utc)
 
     def table_id(self, name: str) -> str:
         """The id in Delta's log."""

@@ -1,7 +1,9 @@
 """The SQL warehouse of a catalog: one of a Databricks workspace, or a server of Spark Connect."""
 
+import logging
 import os
 import threading
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +27,13 @@ def catalog_tables(catalog: str) -> CatalogTables:
     Raises:
         MillraceError: if it names none.
     """
+    named = (os.environ.get(name) for name in ("DATABRICKS_WAREHOUSE_ID", "SPARK_REMOTE"))
+    return _connected(catalog, *named)
+
+
+@cache
+def _connected(catalog: str, *_: str | None) -> CatalogTables:
+    """One connection for all readers of the process."""
     return CatalogTables(sql_warehouse(), catalog)
 
 
@@ -108,6 +117,8 @@ class SparkConnect:
             if is_missing(error):
                 raise LookupError(text) from error
             if "SESSION" in str(error) or "UNAVAILABLE" in str(error):
+                # Errors are raised, and logged with pages of stack traces.
+                logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
                 self._session = None
             raise
 

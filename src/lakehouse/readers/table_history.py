@@ -58,7 +58,7 @@ class TableHistory:
                 self._look(_FEW)
             latest = max(self._commits, default=-1)
             if version not in self._commits and 0 <= version <= latest:
-                self._look(latest - version + 1)
+                self._look(max(latest - version + 1, min(2 * len(self._commits), _MOST_KEPT)))
             return self._commits.get(version)
 
     def _look(self, commits: int) -> None:

@@ -1,7 +1,8 @@
 """The interface of readers: versions, rows and changes of tables, in a folder or in a catalog."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Protocol
+from datetime import datetime
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -50,6 +51,12 @@ class VersionedTables(Protocol):
         Another time than before means that the table was recreated.
         """
 
+    def metadata(self, name: str, version: int) -> Mapping[str, Any] | None:
+        """Metadata of a commit, as its job and high-water mark; None if the log has no such commit."""
+
+    def created_at(self, name: str) -> datetime:
+        """When a table was created."""
+
     def table_id(self, name: str) -> str:
         """The id that Delta gave a table when it was created; empty if there is no table."""
 
@@ -88,6 +95,27 @@ def latest_versions(
     while len(names) > 1 and (again := found()) != versions:
         versions = again
     return None if min(versions.values()) < 0 else versions
+
+
+def last_version_within(tables: VersionedTables, name: str, latest: int, position: int) -> int:
+    """The last version before the first commit beyond a high-water mark.
+
+    A commit is written after the stamps it is done up to, so older commits need not be read.
+
+    Args:
+        tables: the tables.
+        name: the table.
+        latest: its latest version.
+        position: an ingest stamp in microseconds.
+    """
+    best = latest
+    for version in range(latest, 0, -1):
+        if tables.written_at(name, version) < position * 1000:  # or removed by Delta: it is old
+            break
+        mark = (tables.metadata(name, version) or {}).get("upto")
+        if isinstance(mark, int) and mark > position:
+            best = version - 1
+    return best
 
 
 def identities_of(tables: VersionedTables, names: Iterable[str]) -> dict[str, str]:

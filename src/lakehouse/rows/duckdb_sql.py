@@ -29,6 +29,12 @@ def text_literal(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def spark_text_literal(value: str) -> str:
+    """A text in Spark's SQL, where a backslash escapes."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
 def connect() -> Any:
     """An in-memory DuckDB connection with the functions of Spark that expectations use."""
     import duckdb  # optional: not installed where tables are in a catalog

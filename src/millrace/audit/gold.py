@@ -13,6 +13,7 @@ from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
 from lakehouse.timestamps import span_micros
 from millrace.audit.finding import Finding
+from millrace.audit.windows import wrong_windows
 from millrace.tables.table_scan import iterate, query, rows_of, scan
 
 _NAMED = 3  # number of wrong keys that are listed
@@ -76,9 +77,7 @@ def audit_gold(settings: Settings) -> Iterator[Finding]:
         yield _finding("credits are of touches", count, lambda: _keys(settings, _TOUCHES))
         yield _finding("credits are of all touches", count, lambda: _keys(settings, _left_out(settings)))
     yield _finding("credits follow from models", count, lambda: _wrong_shares(settings))
-    if not settings.catalog and (windows := scan(settings, "gold.traffic")) is not None:
-        from millrace.audit.windows import wrong_windows  # needs DuckDB, which a Databricks workspace lacks
-
+    if (windows := scan(settings, "gold.traffic")) is not None:
         rows = rows_of(windows.select(nw.len()))[0]["len"]
         yield _finding("windows sum minutes", f"{rows:,} windows", lambda: wrong_windows(settings))
 

@@ -1,4 +1,4 @@
-"""The audit of windows: recomputes gold.traffic from gold.visitor_minutes with DuckDB."""
+"""The audit of windows: recomputes gold.traffic from gold.visitor_minutes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -6,8 +6,7 @@ from typing import Any
 from folds.windows.window_rules import STANDARD, from_json, to_json
 from lakehouse.rows.duckdb_sql import text_literal
 from lakehouse.settings import Settings
-from millrace.tables.duckdb_views import run_query
-from millrace.tables.table_scan import commits
+from millrace.tables.table_scan import commits, query
 
 _ADDED = ("events", "page_views", "sessions", "impressions", "clicks", "searches", "conversions", "value")
 _COMPARED = (*_ADDED, "visitors")
@@ -30,7 +29,7 @@ def wrong_windows(settings: Settings) -> set[tuple[Any, ...]]:
     different = " OR ".join(
         f"kept.{name}{held.format(name)} IS DISTINCT FROM made.{name}" for name in _COMPARED
     )
-    rows = run_query(
+    rows = query(
         settings,
         f"""
         WITH minutes AS (
@@ -64,7 +63,7 @@ def wrong_windows(settings: Settings) -> set[tuple[Any, ...]]:
         SELECT window_kind, NULL, events || ' events in none' FROM missing WHERE events <> 0
         """,
     )
-    return set(rows.iter_rows())
+    return {tuple(row.values()) for row in rows}
 
 
 def _listed(kinds: Iterable[str]) -> str:

@@ -15,8 +15,7 @@ from lakehouse.rows.duckdb_sql import text_literal
 from lakehouse.settings import Settings
 from lakehouse.timestamps import EPOCH, as_utc
 from millrace.audit.bronze_offsets import ledger_sums
-from millrace.tables.duckdb_views import run_query
-from millrace.tables.table_reader import open_table
+from millrace.tables.duckdb_views import run_query, table_exists
 
 IN_LOG, SHED = "in the collector's log", "shed, until `millrace replay shed`"
 IN_KAFKA, IN_BRONZE = "in Kafka", "in bronze, not refined yet"
@@ -137,7 +136,7 @@ def _stored_partition(settings: Settings, delivered: Delivered) -> int | None:
 
     A topic that was recreated has the same offsets again, under other partition numbers.
     """
-    if open_table(settings, "bronze.kafka_records") is None:
+    if not table_exists(settings, "bronze.kafka_records"):
         return None
     query = f"""
         SELECT max("partition") AS "partition" FROM bronze.kafka_records
@@ -150,7 +149,7 @@ def _stored_partition(settings: Settings, delivered: Delivered) -> int | None:
 
 
 def _row(settings: Settings, name: str, partition: int, offset: int) -> dict[str, Any] | None:
-    if open_table(settings, name) is None:
+    if not table_exists(settings, name):
         return None
     topic = text_literal(settings.events_topic)
     query = f"""
@@ -162,7 +161,7 @@ def _row(settings: Settings, name: str, partition: int, offset: int) -> dict[str
 
 
 def _conversion(settings: Settings, event_id: str | None) -> dict[str, Any]:
-    if event_id is None or open_table(settings, "gold.conversions") is None:
+    if event_id is None or not table_exists(settings, "gold.conversions"):
         return {}
     query = f"SELECT conversion_id FROM gold.conversions WHERE event_id = {text_literal(event_id)}"
     rows = run_query(settings, query).to_dicts()

@@ -1,20 +1,20 @@
 """Positions of the past: an ingest stamp, and the version of each table that is done up to it."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.ops import LEDGER
 from lakehouse.contracts.traffic import TRAFFIC
-from lakehouse.delta.log_files import commit_file, last_version_within, latest_version, read_metadata
 from lakehouse.errors import MillraceError
+from lakehouse.readers.open_tables import open_tables
+from lakehouse.readers.versioned_tables import last_version_within
 from lakehouse.settings import Settings
 from lakehouse.timestamps import from_micros, rfc3339, to_micros
 from millrace.tables.pins import Versions
-from millrace.tables.table_reader import table_path
 
 LATEST = "latest"
 _LAYERS = ("silver", "gold")
@@ -36,17 +36,16 @@ def find_position(settings: Settings, text: str) -> int:
     Raises:
         MillraceError: if it is neither, or before the first position that the log still has.
     """
-    wanted = _read(text)
-    folder = table_path(settings, TRAFFIC.name)
-    version = latest_version(folder)
+    wanted, tables = _read(text), open_tables(settings)
+    version = tables.latest_version(TRAFFIC.name)
     if version < 0:
         if wanted is None:
             raise MillraceError(
                 "there is no position yet", "Run the jobs first: `millrace run publish --once`"
             )
         return wanted
-    while commit_file(folder, version).exists():
-        mark = read_metadata(folder, version).get("upto")
+    while (metadata := tables.metadata(TRAFFIC.name, version)) is not None:
+        mark = metadata.get("upto")
         if isinstance(mark, int) and (wanted is None or mark <= wanted):
             return mark
         version -= 1
@@ -55,20 +54,25 @@ def find_position(settings: Settings, text: str) -> int:
     )
 
 
-def versions_as_of(settings: Settings, position: int) -> Versions:
+def versions_as_of(settings: Settings, position: int, names: Iterable[str] | None = None) -> Versions:
     """By table of silver and gold, the last version before the first commit beyond a position.
+
+    Args:
+        settings: the settings in force.
+        position: an ingest stamp in microseconds.
+        names: the tables; None: all of silver and gold.
 
     Raises:
         MillraceError: if VACUUM or log retention has removed one of them.
     """
-    found: dict[str, int | None] = {}
-    for name in (name for name, table in TABLES.items() if table.layer in _LAYERS):
-        folder = table_path(settings, name)
-        latest = latest_version(folder)
-        version = last_version_within(folder, latest, position) if latest >= 0 else None
+    tables, found = open_tables(settings), dict[str, int | None]()
+    wanted = TABLES if names is None else names
+    for name in (name for name in wanted if TABLES[name].layer in _LAYERS):
+        latest = tables.latest_version(name)
+        version = last_version_within(tables, name, latest, position) if latest >= 0 else None
         try:
             if version is not None and version < latest:
-                DeltaTable(folder, version=version)
+                tables.at(name, version)
         except DeltaError as error:
             at = rfc3339(from_micros(position))
             raise MillraceError(

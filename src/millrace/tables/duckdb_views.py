@@ -7,15 +7,16 @@ import duckdb
 import polars as pl
 from deltalake import DeltaTable
 
-from lakehouse.access.role import Role
+from lakehouse.access.role import Role, everything
 from lakehouse.contracts import TABLES
 from lakehouse.delta.sql_views import add_view
 from lakehouse.errors import MillraceError
 from lakehouse.readers.folder_tables import FolderVersion
+from lakehouse.readers.open_tables import open_tables
 from lakehouse.rows.duckdb_sql import connect
 from lakehouse.settings import Settings
 from millrace.tables.as_of import STAMPS, versions_as_of
-from millrace.tables.pins import pinned
+from millrace.tables.pins import Versions, pinned
 from millrace.tables.table_reader import open_table
 from serving.role_query import answer, tables_for
 
@@ -44,6 +45,8 @@ def run_query(
     Raises:
         MillraceError: if the query is not valid, or a table in it does not exist.
     """
+    if settings.catalog:
+        return _run_on_catalog(settings, query, role, on_read, position)
     if position is not None:
         with pinned(versions_as_of(settings, position)):
             return _run(settings, query, role, on_read, position)
@@ -53,8 +56,9 @@ def run_query(
 def _run(
     settings: Settings, query: str, role: Role | None, on_read: OnRead | None, position: int | None
 ) -> pl.DataFrame:
-    if " ".join(query.lower().rstrip("; ").split()) in ("show tables", "show all tables"):
-        return _list_tables(settings, TABLES if role is None else role.tables)
+    if _lists_tables(query):
+        names = TABLES if role is None else role.tables
+        return _table_list({name: open_table(settings, name) is not None for name in names})
     if role is not None and not role.is_unrestricted:
         return _run_as(settings, query, role, on_read, position)
     connection, opened = connect(), _opened(settings, [name for name in TABLES if _is_named(name, query)])
@@ -72,6 +76,48 @@ def _run(
     if on_read is not None:
         on_read(_versions(opened, _tables_in(query)), len(rows))
     return rows
+
+
+def _run_on_catalog(
+    settings: Settings, query: str, role: Role | None, on_read: OnRead | None, position: int | None
+) -> pl.DataFrame:
+    from lakehouse.readers.sql_warehouse import catalog_tables
+    from millrace.tables.warehouse_query import run_as_role, run_in_warehouse
+
+    catalog = str(settings.catalog)
+    tables = catalog_tables(catalog)
+    if _lists_tables(query):
+        names = TABLES if role is None else role.tables
+        there = tables.existing(_LAYERS)
+        return _table_list({name: name in there for name in names})
+
+    def versions(names: Collection[str]) -> Versions:
+        if position is not None:
+            if STAMPS.keys() & set(names):
+                raise MillraceError(
+                    "on a catalog, silver and gold are read as of a position, and no other table",
+                    "Leave out --as-of",
+                )
+            return versions_as_of(settings, position, names)
+        found = {name: tables.latest_version(name) for name in names}
+        return {name: None if version < 0 else version for name, version in found.items()}
+
+    try:
+        sees_all = role is None or role.is_unrestricted
+        if sees_all and query.split(maxsplit=1)[0].upper() not in ("DESCRIBE", "SUMMARIZE"):
+            found, read = run_in_warehouse(tables, catalog, query, versions)
+        else:
+            found, read = run_as_role(tables, query, role or everything(), versions)
+    except duckdb.Error as error:
+        raise MillraceError(str(error).splitlines()[0], _advice(query, TABLES)) from error
+    if on_read is not None:
+        on_read(read, len(found))
+    return found
+
+
+def table_exists(settings: Settings, name: str) -> bool:
+    """Whether a table exists, in the home or in the catalog."""
+    return open_tables(settings).latest_version(name) >= 0
 
 
 def _condition(name: str, position: int | None) -> str:
@@ -123,9 +169,13 @@ def _versions(opened: Mapping[str, DeltaTable], names: Collection[str]) -> dict[
     return {name: int(table.version()) for name, table in opened.items() if name in names}
 
 
-def _list_tables(settings: Settings, names: Collection[str]) -> pl.DataFrame:
+def _lists_tables(query: str) -> bool:
+    return " ".join(query.lower().rstrip("; ").split()) in ("show tables", "show all tables")
+
+
+def _table_list(names: Mapping[str, bool]) -> pl.DataFrame:
     """A table with name, meaning of a row, and existence of each of these tables."""
-    rows = [(name, TABLES[name].grain, open_table(settings, name) is not None) for name in names]
+    rows = [(name, TABLES[name].grain, is_there) for name, is_there in names.items()]
     return pl.DataFrame(rows, schema=["table", "row", "is_there"], orient="row")
 
 

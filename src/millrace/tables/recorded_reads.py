@@ -1,16 +1,15 @@
 """Lists the reads in ops.reads, and those of rows that were corrected later."""
 
-from datetime import datetime, timezone
+from datetime import datetime
 
 import polars as pl
-from deltalake import DeltaTable
 
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.ops import READS
 from lakehouse.delta.corrected_rows import CorrectedRows, count_corrected
 from lakehouse.errors import MillraceError
+from lakehouse.readers.open_tables import open_tables
 from lakehouse.settings import Settings
-from millrace.tables.table_reader import open_table, scan, table_path
 
 CORRECTED = "corrected_rows"
 """Column with the number of rows that were corrected later; null if unknown."""
@@ -32,15 +31,17 @@ def reads(
     """
     if table is not None and table not in TABLES:
         raise MillraceError(f"{table} is not a table", '`millrace sql "SHOW TABLES"` lists the tables')
-    found = scan(settings, READS.name)
-    if found is None:
+    tables = open_tables(settings)
+    latest = tables.latest_version(READS.name)
+    if latest < 0:
         raise MillraceError("no reads are recorded", "Set MILLRACE_RECORD_READS=true: docs/access.md")
+    found = pl.DataFrame(pl.from_arrow(tables.rows(READS, latest)))
     for column, value in (("table_name", table), ("reader", reader)):
         if value is not None:
             found = found.filter(pl.col(column) == value)
     if since is not None:
         found = found.filter(pl.col("read_at") >= since)
-    return found.select(READS.column_names).sort("read_at", descending=True, maintain_order=True).collect()
+    return found.select(READS.column_names).sort("read_at", descending=True, maintain_order=True)
 
 
 def reads_of_corrected(
@@ -68,12 +69,13 @@ def reads_of_corrected(
     found = reads(settings, table, reader)
     if version is not None:
         found = found.filter(pl.col("version") < version)
-    there = open_table(settings, table)
-    if there is None or found.is_empty():
+    tables = open_tables(settings)
+    if found.is_empty() or tables.latest_version(table) < 0:
         return found.clear().with_columns(pl.lit(None, pl.Int64).alias(CORRECTED)), ""
-    is_same = pl.col("read_at") >= _made_at(there)
+    # Earlier reads were of another table with its name.
+    is_same = pl.col("read_at") >= tables.created_at(table)
     versions = set(found.filter(is_same)["version"])
-    counted = count_corrected(table_path(settings, table), TABLES[table], versions, version or 0, since)
+    counted = count_corrected(tables, TABLES[table], versions, version or 0, since)
     count = pl.col("version").replace_strict(counted.counts, default=None, return_dtype=pl.Int64)
     found = found.with_columns(pl.when(is_same).then(count).alias(CORRECTED))
     return found.filter(pl.col(CORRECTED).is_null() | (pl.col(CORRECTED) > 0)), _unknown(
@@ -89,8 +91,3 @@ def _unknown(table: str, reads_: int, counted: CorrectedRows) -> str:
         f"Not known for {which}: the change feed of {table} reaches back to version {counted.first_version}, "
         "or the table was made again since."
     )
-
-
-def _made_at(table: DeltaTable) -> datetime:
-    """The creation time of a table: earlier reads were of another table with its name."""
-    return datetime.fromtimestamp((table.metadata().created_time or 0) / 1_000, timezone.utc)

@@ -12,8 +12,7 @@ from folds.sketches.visitor_sketch import estimate_visitors
 from lakehouse.contracts.daily import SKETCHES
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
-from millrace.tables.duckdb_views import run_query
-from millrace.tables.table_reader import open_table
+from millrace.tables.duckdb_views import run_query, table_exists
 
 DIMENSIONS = {
     "day": "day",
@@ -49,7 +48,7 @@ def visitors_by(settings: Settings, by: Sequence[str], first: date | None, last:
     for name in by:
         if name not in DIMENSIONS:
             raise MillraceError(f"there is no dimension {name}", f"Choose of {', '.join(DIMENSIONS)}")
-    if open_table(settings, SKETCHES.name) is None:
+    if not table_exists(settings, SKETCHES.name):
         raise MillraceError("gold.sketches is not there yet", "It is made when publish runs")
     keys = "".join(f"{DIMENSIONS[name]} AS key{place}, " for place, name in enumerate(by))
     conditions = [f"day >= DATE '{first}'"] * (first is not None) + [f"day <= DATE '{last}'"] * (

@@ -1,16 +1,13 @@
 """The result of a standing query at versions of its tables."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from lakehouse.access.mask_key import MaskKey
-from lakehouse.access.policy import ADMIN
-from lakehouse.access.role import Role
+from lakehouse.access.role import Role, everything
 from lakehouse.delta.role_tables import lock
 from lakehouse.errors import MillraceError
 from lakehouse.readers.folder_tables import FolderTables
@@ -21,9 +18,6 @@ from serving.query_limits import QueryRunner
 from serving.role_query import answer_in_batches
 from serving.sources.row_changes import KeyedRow
 from serving.sources.source import CHUNK
-
-_EVERYTHING = Role(ADMIN, MaskKey(Path()))
-"""A role without masks, which needs no key."""
 
 
 class Part(NamedTuple):
@@ -119,7 +113,7 @@ def _batches(
             found = _answer(query.sql, tables, versions, runner)
         else:
             opened = {name: tables.at(name, version) for name, version in versions.items()}
-            found = answer_in_batches(query.sql, role or _EVERYTHING, opened, runner, threads=1)
+            found = answer_in_batches(query.sql, role or everything(), opened, runner, threads=1)
         for batch in found:
             if len(set(batch.schema.names)) < batch.num_columns:
                 raise MillraceError(

@@ -16,6 +16,7 @@ from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Column, Table
 from lakehouse.delta.corrected_rows import count_corrected
 from lakehouse.delta.log_files import commit_file
+from lakehouse.readers.folder_tables import FolderTables
 
 KEYED = Table(
     name="gold.things",
@@ -28,6 +29,14 @@ KEYED = Table(
     ),
 )
 WITHOUT_KEY = Table("gold.things", "thing", (), KEYED.columns)
+
+
+class OneFolder(FolderTables):
+    """A folder with one table, whatever its name."""
+
+    def folder(self, name: str) -> Path:
+        return self.warehouse
+
 
 Content = Mapping[str, tuple[float, int]]
 contents = st.dictionaries(
@@ -62,7 +71,7 @@ def test_corrected_rows_agree_with_walk_over_all_snapshots(states: list[Content]
         folder = Path(place) / "things"
         for content in states:
             write(folder, content)
-        found = count_corrected(folder, KEYED, range(len(states)), first)
+        found = count_corrected(OneFolder(folder), KEYED, range(len(states)), first)
     assert found.counts == {version: expected(states, version, first) for version in range(len(states))}
     assert found.first_version == 0
 
@@ -74,7 +83,7 @@ def test_rows_without_key_missing_in_next_version_count_as_corrected(states: lis
         folder = Path(place) / "things"
         for content in states:
             write(folder, content)
-        found = count_corrected(folder, WITHOUT_KEY, [len(states) - 2])
+        found = count_corrected(OneFolder(folder), WITHOUT_KEY, [len(states) - 2])
     before, after = (
         Counter((thing, price) for thing, (price, _) in content.items()) for content in states[-2:]
     )
@@ -84,13 +93,13 @@ def test_rows_without_key_missing_in_next_version_count_as_corrected(states: lis
 def test_change_of_provenance_alone_is_no_correction(tmp_path: Path) -> None:
     for content in ({"a": (1.0, 0), "b": (1.0, 0)}, {"a": (1.0, 1), "b": (2.0, 1)}):
         write(tmp_path, content)
-    assert count_corrected(tmp_path, KEYED, [0]).counts == {0: 1}
+    assert count_corrected(OneFolder(tmp_path), KEYED, [0]).counts == {0: 1}
 
 
 def test_row_inserted_later_is_not_counted_for_earlier_version(tmp_path: Path) -> None:
     for content in ({"a": (1.0, 0)}, {"a": (1.0, 0), "b": (1.0, 0)}, {"a": (1.0, 0), "b": (2.0, 0)}):
         write(tmp_path, content)
-    assert count_corrected(tmp_path, KEYED, [0, 1, 2]).counts == {0: 0, 1: 1, 2: 0}
+    assert count_corrected(OneFolder(tmp_path), KEYED, [0, 1, 2]).counts == {0: 0, 1: 1, 2: 0}
 
 
 def test_corrections_before_given_time_are_not_counted(tmp_path: Path) -> None:
@@ -98,21 +107,21 @@ def test_corrections_before_given_time_are_not_counted(tmp_path: Path) -> None:
         write(tmp_path, {"a": (price, 0)})
     committed = DeltaTable(tmp_path).history(1)[0]["timestamp"] / 1_000
     at, later = (datetime.fromtimestamp(committed + more, timezone.utc) for more in (0, 0.001))
-    assert count_corrected(tmp_path, KEYED, [0], since=at).counts == {0: 1}
-    assert count_corrected(tmp_path, KEYED, [0], since=later).counts == {0: 0}
+    assert count_corrected(OneFolder(tmp_path), KEYED, [0], since=at).counts == {0: 1}
+    assert count_corrected(OneFolder(tmp_path), KEYED, [0], since=later).counts == {0: 0}
 
 
 def test_versions_before_start_of_change_feed_are_not_counted(tmp_path: Path) -> None:
     for price in (1.0, 2.0, 3.0, 4.0):
         write(tmp_path, {"a": (price, 0)})
     commit_file(tmp_path, 2).unlink()
-    found = count_corrected(tmp_path, KEYED, [0, 1, 2, 3, 9])
+    found = count_corrected(OneFolder(tmp_path), KEYED, [0, 1, 2, 3, 9])
     assert found.counts == {2: 1, 3: 0}
     assert found.first_version == 2
 
 
 def test_missing_table_has_no_corrected_rows(tmp_path: Path) -> None:
     def counts(versions: list[int]) -> Any:
-        return count_corrected(tmp_path / "none", KEYED, versions).counts
+        return count_corrected(OneFolder(tmp_path / "none"), KEYED, versions).counts
 
     assert counts([]) == counts([3]) == {}

@@ -1,9 +1,11 @@
 """Spark SQL executed by DuckDB."""
 
+import pytest
+import sqlglot
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakehouse.rows.duckdb_sql import connect, requoted, spark_sql, text_literal
+from lakehouse.rows.duckdb_sql import connect, requoted, spark_sql, spark_text_literal, text_literal
 
 
 def test_identifiers_are_requoted_and_string_literals_are_kept() -> None:
@@ -29,3 +31,9 @@ def test_backslash_is_written_twice_for_spark() -> None:
 def test_spark_functions_are_available_in_duckdb() -> None:
     query = "SELECT unix_micros(TIMESTAMP '1970-01-01 00:00:01'), regexp_like('abc', 'b')"
     assert connect().execute(query).fetchall() == [(1_000_000, True)]
+
+
+@pytest.mark.parametrize("text", ["", "it's", "a\\b", "\\'", "'; DROP TABLE a --", "ä\n"])
+def test_text_literal_of_spark_is_the_text(text: str) -> None:
+    literal = sqlglot.parse_one(f"SELECT {spark_text_literal(text)}", read="databricks").expressions[0]
+    assert literal.this == text

@@ -1,4 +1,4 @@
-"""Tables, columns and rows that three roles read with `millrace sql` and `millrace watch`."""
+"""What three roles read in a folder and in a catalog with `millrace sql` and `millrace watch`."""
 
 import json
 from collections.abc import Callable
@@ -10,11 +10,13 @@ from typer.testing import CliRunner
 
 from kit.access import ROLES, hash_of, visible, write_policy
 from kit.access_matrix import CONDITIONS, CONVERSION, CREDITS, HIDDEN, ROLE_NAMES, TABLE_OF_ROLE, fill
+from kit.catalog_server import CatalogServer
 from kit.cursors import changes_of
 from kit.polling import eventually
 from kit.warehouse_builder import replace_rows
 from kit.watching import Watch
 from lakehouse.contracts import TABLES
+from lakehouse.delta.log_files import latest_version
 from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 from millrace.cli import app, register_commands
@@ -23,21 +25,34 @@ from millrace.tables.reading_role import role_of
 from serving.sources.cursor import Cursor
 
 Rows = list[dict[str, Any]]
+Place = tuple[Path, dict[str, str]]
 Get = Callable[[str, str], Rows]
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["folder", pytest.param("catalog", marks=pytest.mark.long)])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Tables in a home, or in a catalog that reads the same files."""
     home = tmp_path_factory.mktemp("home")
     write_policy(home, ROLES)
     fill(home)
-    return home
+    if request.param == "folder":
+        return home, {}
+    server: CatalogServer = request.getfixturevalue("catalog")
+    server.register(home)
+    return home, server.env
+
+
+@pytest.fixture(scope="module")
+def home(place: Place) -> Path:
+    return place[0]
 
 
 @pytest.fixture(autouse=True)
-def _work_in_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _work_in_home(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, env = place
     monkeypatch.chdir(home)
-    monkeypatch.setenv("MILLRACE_HOME", str(home))
+    for name, value in {**env, "MILLRACE_HOME": str(home)}.items():
+        monkeypatch.setenv(name, value)
 
 
 def by_sql(role: str, table: str) -> Rows:
@@ -138,9 +153,9 @@ def test_position_of_another_role_is_rejected(home: Path, tmp_path: Path) -> Non
     from millrace.commands.watch import _print_changes
     from millrace.shutdown_signal import ShutdownSignal
 
-    position = tmp_path / "position"
+    position, latest = tmp_path / "position", latest_version(home / "warehouse" / "gold" / "conversions")
     with Watch(home, tmp_path / "lines", "gold.conversions", "--changes", "--resume", str(position)) as watch:
-        watch.reaches({"gold.conversions": 0})
+        watch.reaches({"gold.conversions": latest})
         eventually(position.is_file, what="the position is kept")
     with pytest.raises(MillraceError, match="is the position of another watch"):
         _print_changes(

@@ -22,10 +22,12 @@ from kit.access_matrix import (
     fill,
 )
 from kit.api_process import ApiProcess, api_process
+from kit.catalog_server import CatalogServer
 from kit.warehouse_builder import replace_rows
 from lakehouse.contracts import TABLES
 
 Asked = dict[str, Any]
+Place = tuple[Path, dict[str, str]]
 Messages = list[dict[str, Any]]
 HTTP = httpx.Client(verify=False, timeout=60)
 """Certificates are not loaded, as this takes longer than a request."""
@@ -36,17 +38,28 @@ class RefusedError(Exception):
     """The server's reason."""
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module", params=["folder", pytest.param("catalog", marks=pytest.mark.long)])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """Tables in a home, or in a catalog that reads the same files."""
     home = tmp_path_factory.mktemp("home")
     with_tokens(home, **{name: name for name in ROLE_NAMES})
     fill(home)
-    return home
+    if request.param == "folder":
+        return home, {}
+    server: CatalogServer = request.getfixturevalue("catalog")
+    server.register(home)
+    return home, server.env
 
 
 @pytest.fixture(scope="module")
-def server(home: Path) -> Iterator[ApiProcess]:
-    with api_process(home, place=home) as server:
+def home(place: Place) -> Path:
+    return place[0]
+
+
+@pytest.fixture(scope="module")
+def server(place: Place) -> Iterator[ApiProcess]:
+    home, env = place
+    with api_process(home, place=home, **env) as server:
         yield server
 
 
