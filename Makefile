@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-cluster bench-collect bench-driver-memory bench-feed bench-freshness bench-round bench-streaming bench-windows bench-trickle bench-dashboard bench-dedup bench-quality bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-cluster bench-collect bench-driver-memory bench-erase bench-feed bench-freshness bench-round bench-streaming bench-windows bench-trickle bench-dashboard bench-dedup bench-quality bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
 MAKEFLAGS += --no-print-directory
 # Packages are compiled once, not by every process, also where the environment keeps no bytecode.
 unexport PYTHONDONTWRITEBYTECODE
@@ -68,6 +68,9 @@ bench-cluster: setup ## how much faster are two executors than one, and which pr
 
 bench-collect: setup ## events a second by HTTP into the collector's log, and how long a request waits
 	@exec .venv/bin/python -m benchmarks.collect $(ARGS)
+
+bench-erase: setup ## how long does the erasure of 1, 100 and 10,000 people take? --events N
+	@exec .venv/bin/python -m benchmarks.erase $(ARGS)
 
 bench-feed: setup ## what does a change feed cost: Delta's own, and the one derived from the log?
 	@exec .venv/bin/python -m benchmarks.feed $(ARGS)

@@ -90,8 +90,9 @@ class Publish:
 
     def __call__(self, batch: Batch) -> Outcome:
         """Publish what the events, bots and rates of one micro-batch affect, late events included."""
-        round_ = _Round(self._run, batch, self._dimensions.load(batch), self._rules())
-        rows = round_.publish(self._summaries.done)
+        round_ = Round(self._run, batch, self._dimensions.load(batch), self._rules())
+        moments = new_moments(self._run.lake, batch, round_.dimensions, round_.rules.orders)
+        rows = round_.publish(moments, self._summaries.done)
         self._summaries.mark_stale(batch.upto, batch.upstream_watermark or EPOCH)
         if not self._run.once:  # else in `run_idle`, after the last batch
             self._summaries.update(under_load=True)
@@ -103,31 +104,37 @@ class Publish:
 
 
 @dataclass(frozen=True)
-class _Round:
-    """One micro-batch.
+class Round:
+    """One micro-batch, or an erasure.
 
     Args:
         run: the job's context.
         batch: the batch.
         dimensions: of the batch.
         rules: the rules in force.
+        gone: event_id of goal events that are no longer in silver; None if there are none.
     """
 
     run: JobContext
     batch: Batch
     dimensions: Dimensions
     rules: PublishRules
+    gone: DataFrame | None = None
 
     @property
     def lake(self) -> Lakehouse:
         """The tables."""
         return self.run.lake
 
-    def publish(self, summarized: int) -> int:
-        """Write the changes of the micro-batch; return the number of rows written."""
+    def publish(self, moments: NewMoments, summarized: int) -> int:
+        """Write the changes that follow from some moments; return the number of rows written.
+
+        Args:
+            moments: times around which visits and conversions are recomputed.
+            summarized: sequence of gold.visitor_minutes through which summaries are up to date.
+        """
         visitor_rules = self.rules.of_visitors()
         person_rules = self.rules.of_persons(self.run.settings.reporting_currency)
-        moments = new_moments(self.lake, self.batch, self.dimensions, self.rules.orders)
         area = load_area(self.lake, moments, self.dimensions, self.rules.numbers)
         at, look_back = F.unix_micros(f"{TOUCHES.short_name}.touched_at"), person_rules.look_back
         folded = visit_changes(self.lake, area, self.dimensions, visitor_rules)
@@ -143,6 +150,7 @@ class _Round:
             dimensions=self.dimensions,
             look_back=look_back,
             orders=self.rules.orders,
+            gone=self.gone,
         )
         affected = find_affected(self.lake, new)
         computed = credit_changes(self.lake, affected, touches, self.dimensions, person_rules)

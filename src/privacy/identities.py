@@ -21,6 +21,9 @@ class Identity(NamedTuple):
     value: str
 
 
+_KINDS: dict[str, Literal["user", "visitor"]] = {"user_id": "user", "visitor_id": "visitor"}
+
+
 @dataclass(frozen=True)
 class Person:
     """A person's identities.
@@ -45,6 +48,11 @@ class Person:
     def texts(self) -> list[str]:
         """The identifiers as texts."""
         return sorted(self.users | self.visitors)
+
+    @property
+    def own_texts(self) -> list[str]:
+        """The identifiers that nobody else has."""
+        return sorted(self.users | (self.visitors - self.shared))
 
 
 def find_person(scan: Scan, users: Iterable[str], visitors: Iterable[str]) -> Person:
@@ -75,6 +83,44 @@ def find_person(scan: Scan, users: Iterable[str], visitors: Iterable[str]) -> Pe
     visitors |= users | _values(pairs.filter(pl.col("user_id").is_in(list(users))), "visitor_id")
     others = pairs.filter(pl.col("visitor_id").is_in(list(visitors)) & ~pl.col("user_id").is_in(list(users)))
     return Person(users, visitors, _values(others, "visitor_id"))
+
+
+def find_people(scan: Scan, users: Iterable[str], visitors: Iterable[str]) -> Person:
+    """Several persons as one: those with some user ids, and the users of some visitors.
+
+    Raises:
+        MillraceError: if a visitor has several users, none of whom is given.
+    """
+    users, visitors = set(users), frozenset(visitors)
+    spans = scan(IDENTITIES)
+    if spans is not None:
+        pairs = spans.filter(pl.col("visitor_id").is_in(list(visitors)))
+        named = pairs.group_by("visitor_id").agg(pl.col("user_id").unique()).collect()
+        for visitor, theirs in named.iter_rows():
+            if len(theirs) > 1 and not users & set(theirs):
+                raise MillraceError(
+                    f"{visitor} is of several users: {', '.join(sorted(theirs))}", "Name those to erase"
+                )
+            users |= set(theirs) if len(theirs) == 1 else set()
+    return find_person(scan, users, visitors)
+
+
+def find_hashed(scan: Scan, is_wanted: Callable[[Identity], bool]) -> Person:
+    """The person whose identities are known by hashes alone.
+
+    Args:
+        scan: reads tables.
+        is_wanted: whether an identity is one of them.
+    """
+    found: set[Identity] = set()
+    for table, columns in ((IDENTITIES, ("user_id", "visitor_id")), ("silver.events", ("visitor_id",))):
+        if (rows := scan(table)) is None:
+            continue
+        for column in columns:
+            for batch in rows.select(pl.col(column).unique()).collect_batches():
+                found |= set(filter(is_wanted, (Identity(_KINDS[column], each) for each in batch[column])))
+    users, visitors = ({each.value for each in found if each.kind == kind} for kind in _KINDS.values())
+    return find_person(scan, users, visitors)
 
 
 def _values(rows: pl.LazyFrame, column: str) -> frozenset[str]:

@@ -35,6 +35,7 @@ from silver.campaign_costs import cost_changes
 from silver.dedup.classification import COST, DUPLICATE, EVENT, RATE, REJECTED
 from silver.dedup.classify import classify, dedup_candidates, records_of_class
 from silver.dedup.deduplicate import mark_duplicates
+from silver.dedup.erased import ErasedRecords
 from silver.exchange_rates import rate_changes
 from silver.parsing.record_parser import RecordParser
 from silver.people.identities_and_bots import COLUMNS, PeopleRules, all_rows
@@ -47,7 +48,9 @@ def classify_history(run: JobContext, upto: datetime) -> DataFrame:
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
     records = records.where(F.col("topic") != run.settings.shop_changes_topic)
     parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.side_topics)
-    candidates = parser.parse(records)
+    candidates, erased = parser.parse(records), ErasedRecords(run.lake)
+    if not erased.is_empty:
+        candidates = erased.mark_history(candidates)
     clock = F.broadcast(checkpoint(watermarks_before(run.lake.read(LEDGER))))
     copies = checkpoint(mark_duplicates(dedup_candidates(candidates)))
     return classify(candidates.join(clock, "ingested_at", "left"), copies, F.col("watermark_before"))
@@ -92,15 +95,15 @@ def _rows_of(table: Table) -> Callable[[JobContext], DataFrame]:
 def _folded(run: JobContext, table: Table) -> DataFrame:
     """Compute all rows of a session or exposure table from the events processed so far."""
     rules = VisitorRules.of(load_rule_numbers(run.settings.conf))
-    return all_visits(_known_events(run, table.name), table, rules, _watermark(run))
+    return all_visits(known_events(run, table.name), table, rules, watermark(run))
 
 
 def _search_results(run: JobContext) -> DataFrame:
     rules = VisitorRules.of(load_rule_numbers(run.settings.conf))
-    return all_results(_known_events(run, SEARCH_RESULTS.name), rules.searches, _watermark(run))
+    return all_results(known_events(run, SEARCH_RESULTS.name), rules.searches, watermark(run))
 
 
-def _known_events(run: JobContext, table: str) -> DataFrame:
+def known_events(run: JobContext, table: str) -> DataFrame:
     """Events processed so far: on-time events by refine, late events by repair."""
     repaired = F.lit(processed_through(run, "repair", table))
     events = _events_through(run, processed_through(run, "refine", table))
@@ -117,7 +120,8 @@ def _events_through(run: JobContext, upto: datetime) -> DataFrame:
     return records_of_class(classify_history(run, upto), EVENT)
 
 
-def _watermark(run: JobContext) -> datetime:
+def watermark(run: JobContext) -> datetime:
+    """Refine's current watermark."""
     refined = Ledger(run.lake).last("refine")
     return (refined.watermark if refined else None) or EPOCH
 
@@ -127,10 +131,20 @@ def _dimension(table: Table) -> Callable[[JobContext], DataFrame]:
 
 
 def _known_by(run: JobContext, table: Table) -> DataFrame:
-    """Compute a table from the events that repair has processed; unchanged rows keep their ingest stamp."""
+    """Compute a table from the events that repair has processed."""
+    return dimension_rows(run, table, _events_through(run, processed_through(run, "repair", table.name)))
+
+
+def dimension_rows(run: JobContext, table: Table, events: DataFrame) -> DataFrame:
+    """Compute identities, bots or consents from events; unchanged rows keep their ingest stamp.
+
+    Args:
+        run: the job's context.
+        table: which of them.
+        events: rows of silver.events: all of some visitors that repair has processed.
+    """
     upto = processed_through(run, "repair", table.name)
-    events = _events_through(run, upto).select("visitor_id", *COLUMNS)
-    found = all_rows(events, table, PeopleRules.load(run.settings.conf))
+    found = all_rows(events.select("visitor_id", *COLUMNS), table, PeopleRules.load(run.settings.conf))
     standing = run.lake.read(table.name)
     facts = table.deterministic_columns
     stamps = {name: standing[name] for name in table.column_names if name not in facts}

@@ -14,8 +14,10 @@ from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.costs import CAMPAIGN_COSTS, COST_RECORDS
 from lakehouse.contracts.exposures import SEARCH_RESULTS
+from lakehouse.contracts.ops import ERASED_RECORDS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, FOLDED, REJECTED_EVENTS
 from lakehouse.delta.write_changes import checkpoint_changes, write_changes, write_kind
+from lakehouse.erasure.blank_records import blank_records
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.run.concurrent import run_concurrently
@@ -23,9 +25,10 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.microbatch import Batch, Outcome, stamped_within
 from lakehouse.timestamps import EPOCH
 from silver.campaign_costs import affected_days, cost_changes
-from silver.dedup.classification import COST, DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
+from silver.dedup.classification import COST, DUPLICATE, ERASED, EVENT, HEARTBEAT, RATE, REJECTED
 from silver.dedup.classify import (
     Counts,
+    arrived_records,
     classify,
     count_records,
     dedup_candidates,
@@ -33,7 +36,8 @@ from silver.dedup.classify import (
     records_of_class,
     stamped_after,
 )
-from silver.dedup.deduplicate import find_duplicates
+from silver.dedup.deduplicate import PLACE, find_duplicates
+from silver.dedup.erased import ErasedRecords
 from silver.exchange_rates import rate_changes
 from silver.parsing.record_parser import RecordParser, naming_missing_packages
 from silver.visits.result_fold import EVENT_COLUMNS
@@ -61,6 +65,7 @@ class Refine:
         folded = (*FOLDED, SEARCH_RESULTS, EXCHANGE_RATES, COST_RECORDS, CAMPAIGN_COSTS)
         names = (*(name for name, _ in _OUTPUTS), *(table.name for table in folded))
         self._filled = {name: run.lake.high_water_mark(name) or EPOCH for name in names}
+        self._erased = ErasedRecords(run.lake)
 
     @property
     def processed_through(self) -> datetime:
@@ -75,6 +80,8 @@ class Refine:
         records = records.where(F.col("topic") != settings.shop_changes_topic)
         with naming_missing_packages():
             candidates = checkpoint(parser.parse(records))
+        if not self._erased.is_empty:
+            candidates = checkpoint(self._erased.mark_batch(candidates))
         copies = find_duplicates(dedup_candidates(candidates), lake.read(EVENTS.name), batch.after)
         classes = classify(candidates, F.broadcast(copies), F.lit(batch.watermark))
         classified, counts = count_records(classes, settings.side_topics)
@@ -96,6 +103,8 @@ class Refine:
             on_time = on_time_events(classified, _FOLDED_COLUMNS)
             writes.insert(0, partial(self._write_visits, on_time, batch, watermark))
             writes.append(partial(self._write_results, on_time, counts, batch, watermark))
+        if counts.by_class[ERASED]:
+            writes.append(partial(self._erase, classified, batch))
         if counts.by_class[RATE] or counts.by_class[COST]:
             writes.append(partial(self._write_rates_and_costs, classified, counts, batch))
         return writes
@@ -103,6 +112,14 @@ class Refine:
     def _append(self, classified: DataFrame, name: str, record_class: str, batch: Batch) -> None:
         rows = self._unwritten(name, records_of_class(classified, record_class))
         self._run.lake.append(name, rows, upto=batch.upto)
+
+    def _erase(self, classified: DataFrame, batch: Batch) -> None:
+        """List records of erased UIDs and identities, and remove their content from bronze."""
+        lake, rows = self._run.lake, checkpoint(arrived_records(classified))
+        known = F.broadcast(lake.read(ERASED_RECORDS.name).where(stamped_within(batch.after, batch.upto)))
+        new = rows.join(known, list(PLACE), "left_anti")
+        lake.append(ERASED_RECORDS.name, new, upto=batch.upto)
+        blank_records(lake, rows, batch.upto)
 
     def _write_visits(self, on_time: DataFrame, batch: Batch, watermark: datetime) -> None:
         """Apply on-time events and the watermark to open sessions, impressions and searches."""
@@ -160,6 +177,7 @@ def _outcome(counts: Counts, progress: Progress) -> Outcome:
         duplicates=counts.by_class[DUPLICATE],
         rejected=counts.refused,
         heartbeats=counts.by_class[HEARTBEAT],
+        erased=counts.by_class[ERASED],
         late=counts.late,
         watermark=progress.watermark,
         producers=progress.producers,

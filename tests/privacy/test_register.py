@@ -122,3 +122,31 @@ def test_writers_at_the_same_time_wait_for_each_other(tmp_path: Path) -> None:
     for writer in writers:
         writer.join()
     assert [each.id for each in Register(tmp_path).requests()] == [f"2026-{n:04}" for n in range(1, 9)]
+
+
+def test_erasure_is_entered_step_by_step(tmp_path: Path) -> None:
+    register, number = opened(tmp_path), "2026-0001"
+    register.start_erasure(number, ANN[1:], NOW)
+    register.add_step(number, "select", NOW)
+    register.add_step(number, "silver", NOW)
+    found = Register(tmp_path).find(number)
+    assert (found.state, found.steps) == ("erasing", {"select", "silver"})
+    assert found.shared == {register.hash_of(ANN[1])}
+    assert found.is_due(NOW + DEADLINE)
+    register.add_erasure(number, "7 records erased", {"silver.events": (3, 5)}, NOW)
+    found = Register(tmp_path).find(number)
+    assert (found.state, found.note, found.versions) == (
+        "erased",
+        "7 records erased",
+        {"silver.events": (3, 5)},
+    )
+    assert not found.is_due(NOW + DEADLINE)
+
+
+def test_erasure_that_begins_once_more_has_no_steps(tmp_path: Path) -> None:
+    register, number = opened(tmp_path), "2026-0001"
+    register.start_erasure(number, (), NOW)
+    register.add_step(number, "select", NOW)
+    register.add_erasure(number, "", {"silver.events": (3, 5)}, NOW)
+    register.start_erasure(number, (), NOW)
+    assert (register.find(number).steps, register.find(number).versions) == (set(), {})

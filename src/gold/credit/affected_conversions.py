@@ -59,6 +59,7 @@ class Changes:
         dimensions: the dimensions of the micro-batch.
         look_back: maximum time from a touch to a conversion that it earns credit for, in microseconds.
         orders: which goals reverse an order.
+        gone: event_id of goal events that are no longer in silver; None if there are none.
     """
 
     area: Area
@@ -69,6 +70,7 @@ class Changes:
     dimensions: Dimensions
     look_back: int
     orders: OrderRules
+    gone: DataFrame | None = None
 
 
 def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
@@ -94,10 +96,11 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
         before, hours = direct.unionByName(others), [*hours, *were["hours"]]
     bots = checkpoint(changes.dimensions.bots_among(before))
     stored = find_bot_refunds(lake, orders)
-    reversed_by_bots = semi_join(before.where(is_reversal(changes.orders)), bots, "visitor_id")
+    there = before if changes.gone is None else without(before, changes.gone, "event_id")
+    reversed_by_bots = semi_join(there.where(is_reversal(changes.orders)), bots, "visitor_id")
     found = of_nobody(published_goals(reversed_by_bots))
     sent = without(found.unionByName(changes.bot_refunds), stored, "event_id").dropDuplicates(["event_id"])
-    known = _goals_of_people(without(before, bots, "visitor_id"), changes).unionByName(stored)
+    known = _goals_of_people(without(there, bots, "visitor_id"), changes).unionByName(stored)
     both = known.withColumn(_IS_SENT, F.lit(False)).unionByName(sent.withColumn(_IS_SENT, F.lit(True)))
     visited = F.when(F.col("visit").isNotNull(), at)
     goals, now = checkpoint_with(

@@ -43,6 +43,8 @@ _DERIVED = {
     "event_hash": ("event_id",),
     "row_hash": ("customer_id", "order_id"),
     "version_id": ("customer_id", "order_id"),
+    "uid_hash": ("event_id", "visitor_id", "user_id"),
+    "identity_hash": ("visitor_id", "user_id"),
     "gold.sketches.visitors": ("visitor_id",),
     "gold.sketches.order_values": ("gold.conversions.value",),
     "shown_products": ("product_id",),

@@ -144,10 +144,48 @@ READS = Table(
         Column("subject", "string", "query, table with conditions, or name of the page; 1,000 characters"),
         Column("rows", "bigint", "rows of the result; null where it is not counted"),
     ),
+    stats_columns=("read_at", "version"),
     expiry=("read_at", timedelta(days=90)),
 )
 
-TABLES = (LEDGER, EXPECTATIONS, GATES, RULES, DIGESTS, TOPICS, READS)
+ERASED_RECORDS = Table(
+    name="ops.erased_records",
+    grain="erased Kafka record",
+    summary="a record erased with a person's data: where it was, and a keyed hash of its UID",
+    key=("topic", "partition", "offset"),
+    columns=(
+        Column("topic", "string", "Kafka topic"),
+        Column("partition", "int", "partition in bronze"),
+        Column("offset", "bigint", "offset in the partition"),
+        Column("ingested_at", "timestamp", "stamp of the bronze micro-batch"),
+        Column(
+            "record_class",
+            "string",
+            "what it was: event, duplicate or rejected; arrived: refine dropped it, since its UID or"
+            " identity had been erased",
+        ),
+        Column("uid_hash", "binary", "keyed hash of the UID; null of a record that only names the person"),
+        Column("request", "string", "request of the register; null if it arrived later"),
+        Column("erased_at", "timestamp", "when it was erased; its ingest stamp if it arrived later"),
+    ),
+)
+
+ERASED_IDENTITIES = Table(
+    name="ops.erased_identities",
+    grain="erased identity × span",
+    summary="a span of an erased identity, known by a keyed hash: events in it are dropped",
+    key=("identity_hash", "valid_from", "request"),
+    columns=(
+        Column("identity_hash", "binary", "keyed hash of a user id or visitor"),
+        Column("kind", "string", "user or visitor"),
+        Column("valid_from", "timestamp", "start of the span, included; null: without start"),
+        Column("valid_to", "timestamp", "end of the span, excluded"),
+        Column("request", "string", "request of the register"),
+        Column("erased_at", "timestamp", "when it was erased"),
+    ),
+)
+
+TABLES = (LEDGER, EXPECTATIONS, GATES, RULES, DIGESTS, TOPICS, READS, ERASED_RECORDS, ERASED_IDENTITIES)
 
 WITHOUT_SPARK = frozenset({DIGESTS.name, READS.name})
 """Tables that, in a folder, are written by Python processes without a JVM, and never by Spark.

@@ -80,8 +80,6 @@ EVENTS = Table(
         "role",
         "goal",
         "order_id",
-        "user_id",
-        "visitor_id",
         "rules_version",
         "unread_time",
         "unread_value",

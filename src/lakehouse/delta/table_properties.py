@@ -8,6 +8,9 @@ from lakehouse.maintenance.retention import in_hours
 
 REMOVED_FILES = "delta.deletedFileRetentionDuration"
 FEED = "delta.enableChangeDataFeed"
+STATISTICS = "delta.dataSkippingStatsColumns"
+
+_WITH_STATISTICS = ("timestamp", "date", "bigint", "int", "double", "decimal")
 
 
 def default_properties(removed_files: timedelta, feed: timedelta) -> dict[str, str]:
@@ -41,10 +44,21 @@ def retention_properties(table: Table, removed_files: timedelta, feed: timedelta
 
 def properties_of(table: Table) -> dict[str, str]:
     """Further properties of one table."""
-    stats = {"delta.dataSkippingStatsColumns": ",".join(table.stats_columns)} if table.stats_columns else {}
+    columns = statistics_columns(table)
+    stats = {STATISTICS: ",".join(columns)} if columns else {}
     return {**table.properties, **stats}
 
 
 def has_feed(table: Table) -> bool:
     """Whether changes of a table are published: on a catalog, its commits store them (`FEED`)."""
     return table.layer in LOCKS
+
+
+def statistics_columns(table: Table) -> tuple[str, ...]:
+    """Columns with minimum and maximum in the log; empty for Delta's default.
+
+    Tables with rows of persons have none of text, unless the contract names them: the log outlives rows.
+    """
+    if table.stats_columns or table.layer not in LOCKS:
+        return table.stats_columns
+    return tuple(column.name for column in table.columns if column.type.startswith(_WITH_STATISTICS))

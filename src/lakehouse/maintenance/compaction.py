@@ -11,7 +11,12 @@ from lakehouse.contracts import TABLES
 from lakehouse.contracts.ops import WITHOUT_SPARK
 from lakehouse.contracts.table import LOG_ENTRIES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.table_properties import REMOVED_FILES, retention_properties
+from lakehouse.delta.table_properties import (
+    REMOVED_FILES,
+    STATISTICS,
+    retention_properties,
+    statistics_columns,
+)
 from lakehouse.maintenance.file_sizes import Compacted, max_file_bytes
 from lakehouse.maintenance.retention import in_hours
 from lakehouse.maintenance.spark_table import SparkTable
@@ -79,6 +84,13 @@ def set_file_size(table: MaintainedTable, name: str) -> None:
     wanted = str(max_file_bytes(TABLES[name]))
     if table.properties.get(_FILE_SIZE) != wanted:
         table.set_properties({_FILE_SIZE: wanted})
+
+
+def set_statistics(table: MaintainedTable, name: str) -> None:
+    """Set the columns with statistics in the log; a commit only if they change, as of an older release."""
+    columns = ",".join(statistics_columns(TABLES[name]))
+    if columns and table.properties.get(STATISTICS) != columns:
+        table.set_properties({STATISTICS: columns})
 
 
 def delete_expired(table: MaintainedTable, name: str, now: datetime) -> None:

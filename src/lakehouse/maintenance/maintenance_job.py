@@ -14,6 +14,7 @@ from lakehouse.maintenance.compaction import (
     maintained_table,
     set_file_size,
     set_retention,
+    set_statistics,
 )
 from lakehouse.maintenance.predictive_optimization import optimized_schemas
 from lakehouse.maintenance.retention import retention
@@ -49,6 +50,7 @@ def _maintain(run: JobContext, name: str, kept: timedelta, *, is_optimized: bool
     try:
         with run.slot, run.lake.exclusive(LOCKS.get(TABLES[name].layer, name)):
             set_retention(table, name, kept, run.settings.feed_retention)
+            set_statistics(table, name)
             if is_optimized:
                 set_file_size(table, name)
             else:

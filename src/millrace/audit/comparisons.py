@@ -14,6 +14,7 @@ from lakehouse.settings import Settings
 from millrace.audit.broker import against_broker
 from millrace.audit.bronze_offsets import ledger_sums
 from millrace.audit.collectors import against_collectors, read_collectors
+from millrace.audit.erased import ErasedRecords
 from millrace.audit.finding import Finding
 from millrace.audit.gold import audit_gold
 from millrace.audit.manifests import against_manifests, read_manifests
@@ -25,6 +26,8 @@ from millrace.tables.topic_state import read_reached, read_topics
 BRONZE, EVENTS = "bronze.kafka_records", "silver.events"
 REJECTED, DUPLICATES = "silver.rejected_events", "silver.duplicate_events"
 SHOP_CHANGES, REJECTED_CHANGES = "silver.shop_changes", "silver.rejected_changes"
+ERASED = "ops.erased_records"
+_CLASSES = {EVENTS: "event", REJECTED: "rejected", DUPLICATES: "duplicate"}
 RATES, COSTS = "silver.exchange_rates", "silver.cost_records"
 _PLACE = ("topic", "partition", "offset")
 Frame = nw.LazyFrame[Any]
@@ -55,10 +58,15 @@ def run_audit(settings: Settings) -> Iterator[Finding]:
         yield from against_broker(settings, topics)
         yield from against_manifests(manifests, topics, bronze)
         yield from against_collectors(settings, collectors, topics)
-        yield from _against_ledger(settings, bronze)
-        yield from _against_silver(settings, bronze)
-        yield from audit_gold(settings)
+        yield from audit_tables(settings, bronze)
     yield Finding("as of", ", ".join(starmap(_version, versions.items())), True)
+
+
+def audit_tables(settings: Settings, bronze: Frame) -> Iterator[Finding]:
+    """Compare bronze, the ledger, silver and gold."""
+    yield from _against_ledger(settings, bronze)
+    yield from _against_silver(settings, bronze)
+    yield from audit_gold(settings)
 
 
 def _version(name: str, version: int | None) -> str:
@@ -91,11 +99,16 @@ def _against_ledger(settings: Settings, bronze: Frame) -> Iterator[Finding]:
     refine = sums.get("refine")
     if refine is None:
         return
+    erased = ErasedRecords(settings, refine["position"])
     for name, column in ((EVENTS, "output_rows"), (REJECTED, "rejected"), (DUPLICATES, "duplicates")):
         rows = _rows_upto(settings, name, refine["position"])
-        yield Finding(
-            f"ledger of refine: {name}", f"{refine[column]:,} rows, table {rows:,}", refine[column] == rows
-        )
+        gone = erased.beyond(name, record_class=_CLASSES[name])
+        detail = f"{refine[column]:,} rows, table {rows:,}" + f" and {gone:,} erased" * bool(gone)
+        yield Finding(f"ledger of refine: {name}", detail, refine[column] == rows + gone)
+    arrived = erased.beyond(record_class="arrived")
+    if arrived or refine["erased"]:
+        detail = f"{refine['erased']:,} arrived after their erasure, table {arrived:,}"
+        yield Finding(f"ledger of refine: {ERASED}", detail, refine["erased"] == arrived)
 
 
 def _against_silver(settings: Settings, bronze: Frame) -> Iterator[Finding]:
@@ -112,14 +125,15 @@ def _against_silver(settings: Settings, bronze: Frame) -> Iterator[Finding]:
     refined = refined.filter(~nw.col("topic").is_in((*settings.side_topics, settings.shop_changes_topic)))
     records = _count(refined)
     parts = {name: _rows_upto(settings, name, position) for name in (EVENTS, DUPLICATES, REJECTED)}
-    rest = records - sum(parts.values()) - refine["heartbeats"] - refine["erased"]
+    erased = ErasedRecords(settings, position).beyond(*parts)
+    rest = records - sum(parts.values()) - refine["heartbeats"] - erased
     detail = (
         f"{records:,} bronze records = {parts[EVENTS]:,} events + {parts[DUPLICATES]:,} duplicates + "
-        f"{parts[REJECTED]:,} rejected + {refine['heartbeats']:,} heartbeats"
+        f"{parts[REJECTED]:,} rejected + {refine['heartbeats']:,} heartbeats" + f" + {erased:,} erased"
     )
     yield Finding("bronze = silver", detail if not rest else f"{detail}, off by {rest:,}", rest == 0)
     missing = _unaccounted(settings, refined, (EVENTS, REJECTED, DUPLICATES))
-    lost = max(missing - refine["heartbeats"] - refine["erased"], 0)
+    lost = max(missing - refine["heartbeats"] - erased, 0)
     yield Finding("every record by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
     events = scan(settings, EVENTS)
     if events is not None:

@@ -35,27 +35,30 @@ def against_manifests(
     """
     if not manifests:
         return
-    found, sums = _follow_headers(bronze)
+    found, sums, erased = _follow_headers(bronze)
     for manifest in manifests:
         key = manifest["id"]
         waiting = _not_ingested(topics, manifest)
         if waiting:
             yield _unfinished(topics, manifest, found[key], waiting)
         else:
-            yield _compare(manifest, found[key], as_hex(sums[key]), _accepted_loss(topics, manifest))
+            checksum = None if erased[key] else as_hex(sums[key])
+            yield _compare(manifest, found[key], checksum, _accepted_loss(topics, manifest))
 
 
-def _follow_headers(bronze: nw.LazyFrame[Any]) -> tuple[Counter[str], Counter[str]]:
-    """By manifest: number of records in bronze, and their checksum."""
+def _follow_headers(bronze: nw.LazyFrame[Any]) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """By manifest: number of records in bronze, their checksum, and how many are without a value."""
     found: Counter[str] = Counter()
     sums: Counter[str] = Counter()
+    erased: Counter[str] = Counter()
     for headers, value in iterate(bronze.select("headers", "value")):
         for header in headers or ():
             if header["key"] == HEADER:
                 key = bytes(header["value"] or b"").decode(errors="replace")  # may be another program's
                 found[key] += 1
+                erased[key] += value is None
                 sums[key] = (sums[key] + value_digest(bytes(value or b""))) % MODULUS
-    return found, sums
+    return found, sums, erased
 
 
 def _generation(topics: TopicState, manifest: Manifest) -> Generation | None:
@@ -118,7 +121,8 @@ def _accepted_loss(topics: TopicState, manifest: Manifest) -> int:
     )
 
 
-def _compare(manifest: Manifest, rows: int, checksum: str, accepted: int) -> Finding:
+def _compare(manifest: Manifest, rows: int, checksum: str | None, accepted: int) -> Finding:
+    """Compare a manifest's records; their checksum is None once some are erased."""
     name, sent, unconfirmed = f"manifest {manifest['id']}", manifest["records"], manifest["unconfirmed"]
     if accepted:
         detail = (
@@ -129,6 +133,9 @@ def _compare(manifest: Manifest, rows: int, checksum: str, accepted: int) -> Fin
         right = sent <= rows and (manifest["ended_at"] is None or rows <= sent + unconfirmed)
         detail = f"{rows:,} records in bronze, {sent:,} confirmed, {unconfirmed:,} uncertain"
         return Finding(name, detail, right)
+    if checksum is None:
+        detail = f"{rows:,} of {sent:,} records in bronze; some are erased, so there is no checksum"
+        return Finding(name, detail, rows == sent)
     right = rows == sent and checksum == manifest["checksum"]
     detail = f"{rows:,} of {sent:,} records in bronze, checksum {checksum}"
     if checksum != manifest["checksum"]:

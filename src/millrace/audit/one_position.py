@@ -7,7 +7,7 @@ import narwhals as nw
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.costs import COST_RECORDS
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
-from lakehouse.contracts.ops import LEDGER
+from lakehouse.contracts.ops import ERASED_RECORDS, LEDGER
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
 from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.settings import Settings
@@ -45,6 +45,7 @@ def versions_at_one_position(settings: Settings) -> Versions:
             (each for _, each in commits(settings, VISITOR_MINUTES.name) if "sequence" in each), {}
         )
     versions[TRAFFIC.name] = _latest_within(settings, TRAFFIC.name, {"minutes": minutes.get("sequence", 0)})
+    versions[ERASED_RECORDS.name] = _latest_within(settings, ERASED_RECORDS.name, {})  # written first
     return versions
 
 

@@ -73,8 +73,8 @@ def _replay_shed(source: str | None) -> None:
         typer.echo(f"{node}: {replay_shed(file, source):,} shed events go to Kafka")
 
 
-def carry_out(command: str, *names: str, then: Sequence[str] = ()) -> None:
-    """Execute a command: in a catalog's session, in the running engine, or here with the jobs `then`."""
+def carry_out(command: str, *names: str, first: Sequence[str] = (), then: Sequence[str] = ()) -> None:
+    """Execute a command: in a catalog's session, in the running engine, or here between some jobs."""
     from millrace.local.engine.run_once import run_once
     from millrace.local.requests.command_client import engine_runs, execute_in_engine
     from millrace.local.requests.engine_commands import RUN, EngineCommand
@@ -90,4 +90,5 @@ def carry_out(command: str, *names: str, then: Sequence[str] = ()) -> None:
             settings, order, Console(stderr=True, soft_wrap=True, highlight=False, markup=False).print
         )
     else:
-        run_once(settings, [*order.jobs(), *EngineCommand(RUN, list(then)).jobs()])
+        before, after = (EngineCommand(RUN, list(jobs)).jobs() for jobs in (first, then))
+        run_once(settings, [*before, *order.jobs(), *after])

@@ -52,7 +52,11 @@ def write_proof(
         if register.hash_of(each) in request.identities
     }
     register.check(request, given | known)
-    texts = sorted({each.value for each in given | known} | set(also))
+    every = given | known
+    shared = {each.value for each in every if register.hash_of(each) in request.shared}
+    texts = sorted({each.value for each in every} - shared | set(also))
+    if not texts:
+        raise MillraceError(f"all identities of request {number} are shared with others", "Give --also")
     started_at = datetime.now(timezone.utc)
     result = search(settings, texts, topics)
     ended_at = datetime.now(timezone.utc)

@@ -14,7 +14,7 @@ from privacy.requests.register import Request
 from privacy.search.home_search import SearchResult
 from privacy.search.matching.patterns import LEAST_BYTES
 
-FORMAT = "millrace certificate of a search, version 1"
+FORMAT = "millrace certificate of a search, version 2"
 ENCODINGS = ("text", "json", "url", "cut", "utf-16", "base64", "hex")
 
 _INDENT = 1
@@ -46,6 +46,12 @@ def describe_search(
             "received_at": rfc3339(request.received_at),
             "deadline": rfc3339(request.deadline),
             "identities": sorted(request.identities),
+            "identities_shared_with_others": sorted(request.shared),
+        },
+        "erasure": {
+            "state": request.state,
+            "note": request.note,
+            "versions": {name: list(versions) for name, versions in sorted(request.versions.items())},
         },
         "searched": {
             "started_at": rfc3339(started_at),

@@ -39,8 +39,7 @@ class PersonRows:
         self._scan = scan
         self._person = person
         self._spans = Spans(scan, person)
-        own = person.users | (person.visitors - person.shared)
-        self._matcher = Matcher(sorted(own)) if own else None
+        self._matcher = Matcher(person.own_texts) if person.own_texts else None
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each row with the name of its table, in order of the contracts; columns in order of the table."""

@@ -68,5 +68,7 @@ WITHOUT_PERSONS = (
     "ops.rules",
     "ops.digests",
     "ops.topics",
+    "ops.erased_records",
+    "ops.erased_identities",
 )
-"""Sums over many visitors, sketches of hashes, and records of the pipeline itself."""
+"""Sums over many visitors, sketches and keyed hashes, and records of the pipeline itself."""

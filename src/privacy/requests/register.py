@@ -1,8 +1,8 @@
 """The register of requests of a home: who they are about is known as keyed hashes alone."""
 
 import hmac
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Literal
@@ -13,7 +13,7 @@ from privacy.identities import Identity
 from privacy.keys import FOLDER, RequestKey
 from privacy.requests.chained_log import START, ChainedLog, Entry
 
-State = Literal["open", "proven", "closed"]
+State = Literal["open", "erasing", "erased", "proven", "closed"]
 
 WARN_BEFORE = timedelta(days=7)
 """How long before its deadline an open request is warned of."""
@@ -28,9 +28,13 @@ class Request:
         reference: what it is known as elsewhere, as the number of a letter.
         received_at: when it came, in UTC.
         deadline: when it has to be done.
-        state: open; proven: a search of everything found nothing; closed: by a person, with a reason.
+        state: open; erasing: an erasure was started; erased; proven: a search of everything found nothing;
+            closed: by a person, with a reason.
         identities: keyed hashes of the person's user ids and visitors.
-        note: how it was closed, or what the last search found.
+        note: how it was closed, what the last search found, or what was erased.
+        shared: keyed hashes of visitors who were shared with others when the erasure was started.
+        steps: of its erasure, which are done.
+        versions: by table, its versions before and after the erasure.
     """
 
     id: str
@@ -40,10 +44,13 @@ class Request:
     identities: frozenset[str]
     state: State = "open"
     note: str = ""
+    shared: frozenset[str] = frozenset()
+    steps: frozenset[str] = frozenset()
+    versions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def is_due(self, now: datetime) -> bool:
         """Whether it is open, and its deadline is near or over."""
-        return self.state == "open" and self.deadline - WARN_BEFORE <= now
+        return self.state in ("open", "erasing") and self.deadline - WARN_BEFORE <= now
 
 
 class Register:
@@ -114,6 +121,36 @@ class Register:
         event = {"event": "proven" if is_clean else "found", "at": rfc3339(at), "note": note}
         self._add(request, {**event, "certificate": certificate})
 
+    def start_erasure(self, request: str, shared: Iterable[Identity], at: datetime) -> None:
+        """Enter that an erasure begins, or begins once more: all of its steps are to be done.
+
+        Args:
+            request: the request's number.
+            shared: visitors of the person who have other users too.
+            at: when it begins, in UTC.
+        """
+        hashes = sorted(map(self.hash_of, shared))
+        entry = {"event": "erasing", "at": rfc3339(at), "note": "erasure started", "shared": hashes}
+        self._add(request, entry)
+
+    def add_step(self, request: str, step: str, at: datetime) -> None:
+        """Enter that a step of an erasure is done."""
+        self._add(request, {"event": "step", "at": rfc3339(at), "note": f"{step} done", "step": step})
+
+    def add_erasure(
+        self, request: str, note: str, versions: Mapping[str, tuple[int, int]], at: datetime
+    ) -> None:
+        """Enter that an erasure has ended.
+
+        Args:
+            request: the request's number.
+            note: what was erased, in a sentence.
+            versions: by table, its versions before and after.
+            at: when it ended.
+        """
+        written = {name: list(each) for name, each in versions.items()}
+        self._add(request, {"event": "erased", "at": rfc3339(at), "note": note, "versions": written})
+
     def hash_of(self, identity: Identity) -> str:
         """The keyed hash of an identity: without the key, guesses can't be checked against it."""
         text = "\0".join(identity).encode(errors="surrogatepass")
@@ -163,5 +200,21 @@ def _after(before: Request | None, entry: Entry) -> Request:
         )
         identities = frozenset(entry["identities"])
         return Request(entry["request"], entry["reference"], received_at, deadline, identities)
-    states: dict[str, State] = {"proven": "proven", "closed": "closed", "found": "open"}
-    return replace(before, state=states[entry["event"]], note=entry["note"])
+    states: dict[str, State] = {
+        "proven": "proven",
+        "closed": "closed",
+        "found": "open",
+        "erasing": "erasing",
+        "step": "erasing",
+        "erased": "erased",
+    }
+    after = replace(before, state=states[entry["event"]], note=entry["note"])
+    match entry["event"]:
+        case "erasing":
+            return replace(after, shared=frozenset(entry["shared"]), steps=frozenset(), versions={})
+        case "step":
+            return replace(after, steps=after.steps | {entry["step"]})
+        case "erased":
+            versions = {name: (before_, now) for name, (before_, now) in entry["versions"].items()}
+            return replace(after, versions=versions)
+    return after

@@ -8,10 +8,20 @@ from datetime import datetime
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from lakehouse.contracts.ops import ERASED_RECORDS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
 from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.time_pruner import hours_between
-from silver.dedup.classification import CLASSES, COST, DUPLICATE, EVENT, HEARTBEAT, RATE, REJECTED
+from silver.dedup.classification import (
+    CLASSES,
+    COST,
+    DUPLICATE,
+    ERASED,
+    EVENT,
+    HEARTBEAT,
+    RATE,
+    REJECTED,
+)
 from silver.dedup.deduplicate import ENTRY, PLACE
 from silver.exchange_rates import RATE_COLUMNS
 
@@ -85,6 +95,18 @@ def records_of_class(classified: DataFrame, record_class: str) -> DataFrame:
 def on_time_events(classified: DataFrame, columns: Sequence[str]) -> DataFrame:
     """Select some columns of on-time events: those with an event time after the watermark."""
     return classified.where((F.col("record_class") == EVENT) & ~F.col("is_late")).select(*columns)
+
+
+def arrived_records(classified: DataFrame) -> DataFrame:
+    """Rows of ops.erased_records for records that arrived after their UID or identity was erased."""
+    erased = classified.where(F.col("record_class") == ERASED)
+    stamp = F.col("ingested_at")
+    arrived = {
+        "record_class": F.lit("arrived"),
+        "request": F.lit(None).cast("string"),
+        "erased_at": stamp,
+    }
+    return erased.withColumns(arrived).select(*ERASED_RECORDS.column_names)
 
 
 def stamped_after(rows: DataFrame, stamp: datetime) -> DataFrame:

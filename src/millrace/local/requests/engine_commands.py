@@ -7,6 +7,7 @@ from millrace.local.bundle.jobs import BundleJob, select_jobs
 
 REBUILD, RUN = "rebuild", "run"
 RELEASE, REPLAY, RECONSIDER, RECOVER = "release", "replay", "reconsider", "recover"
+ERASE = "erase"
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,9 @@ class EngineCommand:
 
     Args:
         command: `rebuild` of tables; `run` of jobs until each has caught up; `release` or `replay` of held
-            rows; `reconsider` of rejected records; `recover` of a topic.
-        names: tables; jobs; the user's name and reason; or a topic, its option and the user's name.
+            rows; `reconsider` of rejected records; `recover` of a topic; `erase` of persons.
+        names: tables; jobs; the user's name and reason; a topic, its option and the user's name; or the
+            number of a person's request.
     """
 
     command: str
@@ -46,6 +48,10 @@ class EngineCommand:
 
             topic, option, who = self.names
             return [BundleJob.of(recover_job(topic, option, who))]
+        if self.command == ERASE:
+            from millrace.operations.erase import erase_job
+
+            return [BundleJob.of(erase_job(*self.names))]
         if self.command == REPLAY:
             from millrace.operations.replay import replay_job
 

@@ -1,0 +1,1 @@
+"""What jobs know of erased records and identities: keyed hashes and coordinates."""

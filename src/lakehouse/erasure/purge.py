@@ -1,0 +1,43 @@
+"""Removes old versions of a table: files that no row of now is in."""
+
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lakehouse.contracts.ops import WITHOUT_SPARK
+from lakehouse.maintenance.spark_table import configure
+
+_NOW = {
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+    "spark.databricks.delta.vacuum.logging.enabled": "false",
+}
+
+
+def purge(spark: SparkSession, name: str, folder: Path) -> bool:
+    """Remove all versions of a table but the latest.
+
+    Files that are being written are left alone: only those are removed that the log says were replaced.
+
+    Args:
+        spark: a session.
+        name: the table.
+        folder: of the table.
+
+    Returns:
+        Whether they were removed; False if the log no longer knows which files were replaced.
+    """
+    if name in WITHOUT_SPARK:
+        from deltalake import DeltaTable  # a workspace has no deltalake
+
+        DeltaTable(folder).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+        return True
+    configure(spark, _NOW)
+    spark.sql(f"REORG TABLE {name} APPLY (PURGE)")  # rows that deletion vectors mark
+    try:
+        spark.sql(f"VACUUM {name} LITE RETAIN 0 HOURS")
+    except PySparkException as error:
+        if "VACUUM_LITE" not in str(error):
+            raise
+        return False
+    return True

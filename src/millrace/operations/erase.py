@@ -1,0 +1,196 @@
+"""The job that erases persons: a sequence of idempotent steps, each entered in the register."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from gold.erasure import ERASED_COLUMNS, remove_from_gold
+from lakehouse.contracts import LOCKS, TABLES
+from lakehouse.contracts.ops import ERASED_IDENTITIES, ERASED_RECORDS, READS
+from lakehouse.delta.ddl import exists
+from lakehouse.entry_point import Job
+from lakehouse.erasure.blank_records import PLACE, blank_records
+from lakehouse.erasure.keyed_hash import KeyedHash
+from lakehouse.erasure.purge import purge
+from lakehouse.errors import MillraceError
+from lakehouse.quality.gate_log import require_open
+from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
+from lakehouse.run.job import JobContext
+from lakehouse.run.ledger import Ledger, now
+from lakehouse.timestamps import EPOCH, from_micros, to_micros
+from privacy.erasure.reads import delete_reads
+from privacy.erasure.selection import Selection
+from privacy.erasure.work_folder import WorkFolder
+from privacy.export.tables import WITHOUT_PERSONS
+from privacy.requests.register import Register
+from silver.erasure import remove_from_silver
+
+_FOLLOWERS = ("repair", "publish")
+"""Jobs that have to have processed what refine has."""
+
+_EVENTS, _VISITORS = "events", "visitors"
+
+
+def erase_job(request: str) -> Job:
+    """The job that erases the identities of a request, or resumes that.
+
+    Args:
+        request: number of a request of which `privacy.erasure.work_folder.WorkFolder` has the identities.
+    """
+    return Job("erase", lambda run: _erase(run, request))
+
+
+def _erase(run: JobContext, request: str) -> None:
+    register = Register(run.settings.home)
+    done = register.find(request).steps
+    with _caught_up(run, request) as locked:
+        erasure = _Erasure(locked, request)
+        for name, step in erasure.steps().items():
+            if run.stop.is_set():
+                raise _stopped(request)
+            if name not in done:
+                run.log(f"{name}")
+                step()
+                register.add_step(request, name, now())
+        erasure.end(register)
+
+
+@contextmanager
+def _caught_up(run: JobContext, request: str) -> Iterator[JobContext]:
+    """Hold the locks of silver and gold while gold has what silver has; yields a context without a slot.
+
+    Raises:
+        MillraceError: if gold is held back, or the job was stopped.
+    """
+    while not run.stop.is_set():
+        require_open(run.lake)
+        with run.slot, run.lake.exclusive(LOCKS["silver"]), run.lake.exclusive(LOCKS["gold"]):
+            if _is_caught_up(Ledger(run.lake)):
+                run.tune_for_batch(run.settings.max_batch_rows)
+                yield replace(run, slot=nullcontext())
+                return
+        run.log("waiting until repair and publish have caught up")
+        run.stop.wait(run.settings.trigger_interval.total_seconds())
+    raise _stopped(request)
+
+
+def _stopped(request: str) -> MillraceError:
+    return MillraceError(f"the erasure of {request} was stopped", f"Run `millrace erase --request {request}`")
+
+
+def _is_caught_up(ledger: Ledger) -> bool:
+    refined = ledger.last("refine")
+    followed = [ledger.last(job) for job in _FOLLOWERS]
+    return refined is None or all(each and each.position >= refined.position for each in followed)
+
+
+@dataclass
+class _Erasure:
+    """One erasure.
+
+    Args:
+        run: its context, with the locks of silver and gold.
+        request: number of the request.
+    """
+
+    run: JobContext
+    request: str
+
+    def steps(self) -> dict[str, Callable[[], None]]:
+        """The steps by name, in order. Each may be repeated after an interruption."""
+        return {
+            "select": self.select,
+            "silver": lambda: remove_from_silver(self.run, self.records, self.visitors, self.upto),
+            "bronze": lambda: blank_records(self.run.lake, self.records, self.upto),
+            "gold": lambda: remove_from_gold(self.run, self.events, self.visitors),
+            "reads": self.delete_reads,
+            "purge": self.purge,
+        }
+
+    @property
+    def upto(self) -> datetime:
+        """The ingest stamp through which records are erased: refine's high-water mark."""
+        last = Ledger(self.run.lake).last("refine")
+        return last.position if last else EPOCH
+
+    @cached_property
+    def records(self) -> DataFrame:
+        """The erased records, each once."""
+        theirs = self.run.lake.read(ERASED_RECORDS.name).where(F.col("request") == self.request)
+        return checkpoint(theirs.select(*PLACE, "ingested_at"))
+
+    @cached_property
+    def visitors(self) -> DataFrame:
+        """The visitors whose rows may change."""
+        return checkpoint(self.folder.read(self.run.spark, _VISITORS))
+
+    @cached_property
+    def events(self) -> DataFrame:
+        """The erased events."""
+        return checkpoint(self.folder.read(self.run.spark, _EVENTS))
+
+    @cached_property
+    def folder(self) -> WorkFolder:
+        """What the erasure needs until it has ended."""
+        return WorkFolder(self.run.settings.home, self.request)
+
+    def select(self) -> None:
+        """List the records and spans to erase: from now on, copies of the records are dropped."""
+        lake, at = self.run.lake, F.lit(now())
+        self.folder.note_versions(self._versions())
+        hashes = KeyedHash.of_home(self.run.settings.home)
+        selection = Selection(self.run.spark, lake, self.folder.person(), hashes)
+        events, found = checkpoint_with(selection.events(), latest=F.max(F.unix_micros("event_time")))
+        self.folder.write(_EVENTS, events.select(*ERASED_COLUMNS))
+        self.folder.write(_VISITORS, selection.visitors(events))
+        stamps = {"request": F.lit(self.request), "erased_at": at}
+        through = max(to_micros(self.upto), found["latest"] or 0) + 1
+        spans = selection.spans(from_micros(through)).withColumns(stamps)
+        self._append_new(ERASED_IDENTITIES.name, spans, ("identity_hash", "kind", "request"))
+        records = (
+            selection.records(events)
+            .groupBy(*PLACE)
+            .agg(
+                F.first("ingested_at").alias("ingested_at"),
+                F.first("record_class").alias("record_class"),
+                F.first("uid_hash", ignorenulls=True).alias("uid_hash"),
+            )
+        )
+        self._append_new(ERASED_RECORDS.name, records.withColumns(stamps), PLACE)
+
+    def _append_new(self, name: str, rows: DataFrame, key: tuple[str, ...]) -> None:
+        known = self.run.lake.read(name)
+        new = checkpoint(rows.join(known.select(*key), list(key), "left_anti"))
+        self.run.lake.append(name, new)
+
+    def delete_reads(self) -> None:
+        """Delete queries of readers that name the persons."""
+        person, settings = self.folder.person(), self.run.settings
+        delete_reads(settings.warehouse.joinpath(*READS.name.split(".")), person.own_texts)
+
+    def purge(self) -> None:
+        """Remove old versions of all tables that have rows of persons."""
+        settings = self.run.settings
+        for name in (name for name in TABLES if name not in WITHOUT_PERSONS):
+            if exists(self.run.spark, settings, name):
+                folder = settings.warehouse.joinpath(*name.split("."))
+                if not purge(self.run.spark, name, folder):
+                    self.run.log(f"{name}: removed files stay until maintenance has run VACUUM")
+
+    def end(self, register: Register) -> None:
+        """Enter the end into the register, and forget the identities."""
+        before, after = self.folder.note_versions({}), self._versions()
+        changed = {
+            name: (before.get(name, 0), now_) for name, now_ in after.items() if before.get(name) != now_
+        }
+        register.add_erasure(self.request, f"{self.records.count():,} records erased", changed, now())
+        self.folder.remove()
+
+    def _versions(self) -> dict[str, int]:
+        lake, settings = self.run.lake, self.run.settings
+        return {name: lake.version(name) for name in TABLES if exists(self.run.spark, settings, name)}

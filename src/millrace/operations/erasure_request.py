@@ -1,0 +1,91 @@
+"""Prepares the erasure of a request: finds the identities, and writes them down until it has ended."""
+
+import csv
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings
+from millrace.tables import table_reader
+from privacy.erasure.work_folder import WorkFolder
+from privacy.identities import Identity, Person, find_hashed, find_people
+from privacy.requests.register import Register, Request
+
+_KINDS = ("user", "visitor")
+
+
+def prepare_erasure(
+    settings: Settings, number: str | None, users: Sequence[str], visitors: Sequence[str], reference: str
+) -> tuple[str, Person]:
+    """Enter an erasure into the register, with its identities in a folder of the home.
+
+    An erasure that was interrupted keeps its identities and the steps that are done.
+
+    Args:
+        settings: the settings in force.
+        number: of a request; None: a new one is entered.
+        users: user ids; with a request, they may be left out.
+        visitors: visitors; the same.
+        reference: of a new request.
+
+    Returns:
+        The number of the request, and the identities.
+
+    Raises:
+        MillraceError: if there are no identities, or they are not those of the request.
+    """
+    register = Register(settings.home)
+    if number and (folder := WorkFolder(settings.home, number)).is_there:
+        return number, folder.person()
+    scan = partial(table_reader.scan, settings)
+    if number:
+        request = register.find(number)
+        person = _of_request(register, request, settings, users, visitors)
+    else:
+        person = find_people(scan, users, visitors)
+    if not person.identities:
+        raise MillraceError("there is nobody to erase", "Give --user, --visitor or --file")
+    now = datetime.now(timezone.utc)
+    number = number or register.open(person.identities, reference, now, settings.privacy_deadline).id
+    register.start_erasure(number, (Identity("visitor", each) for each in person.shared), now)
+    WorkFolder(settings.home, number).start(person)
+    return number, person
+
+
+def _of_request(
+    register: Register, request: Request, settings: Settings, users: Sequence[str], visitors: Sequence[str]
+) -> Person:
+    scan = partial(table_reader.scan, settings)
+    given = [Identity("user", each) for each in users] + [Identity("visitor", each) for each in visitors]
+    for identity in given:
+        if register.hash_of(identity) not in request.identities:
+            raise MillraceError(
+                f"{identity.kind} {identity.value} is not of request {request.id}",
+                "Give identities that `millrace privacy open` printed, or none",
+            )
+    if given:
+        return find_people(scan, users, visitors)
+    return find_hashed(scan, lambda identity: register.hash_of(identity) in request.identities)
+
+
+def read_identities(file: Path) -> tuple[list[str], list[str]]:
+    """User ids and visitors of a CSV file with the columns `kind` (user or visitor) and `value`.
+
+    Raises:
+        MillraceError: if it can't be read, with the number of the line.
+    """
+    found: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            for number, row in enumerate(csv.DictReader(lines), start=2):
+                if row.get("kind") not in found or not row.get("value"):
+                    raise MillraceError(
+                        f"{file}, line {number}, has no user and no visitor",
+                        "Write a line `kind,value`, and lines as `user,u-4711`",
+                    )
+                found[row["kind"]].append(row["value"])
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise MillraceError(f"{file} can't be read: {error}", "Name a CSV file in UTF-8") from error
+    return found["user"], found["visitor"]

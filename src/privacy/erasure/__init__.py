@@ -1,0 +1,1 @@
+"""Erasure of persons: which records are theirs, and the steps that erase them."""

@@ -1,0 +1,35 @@
+"""Records that name a person in their bytes."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from privacy.search.matching.matcher import Matcher
+from privacy.search.matching.values import find_in_values
+
+_BATCH = 10_000  # rows that are searched at once
+
+
+def naming(rows: DataFrame, texts: Sequence[str]) -> DataFrame:
+    """Rows whose column `value` has one of the texts, in any encoding of `millrace privacy search`."""
+    return rows.mapInArrow(_searching(texts), rows.schema) if texts else rows.limit(0)
+
+
+def _searching(
+    texts: Sequence[str],
+) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def search(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        matcher = Matcher(list(texts))
+        for batch in batches:
+            for start in range(0, batch.num_rows, _BATCH):
+                yield _matching(batch.slice(start, _BATCH), matcher)
+
+    return search
+
+
+def _matching(batch: pa.RecordBatch, matcher: Matcher) -> pa.RecordBatch:
+    values = [value or b"" for value in batch.column("value").to_pylist()]
+    found = find_in_values(matcher, values)
+    numbers = sorted({number for number, match in found if match.is_whole})
+    return batch.take(pa.array(numbers, pa.int64()))

@@ -1,0 +1,165 @@
+"""Persons of a small world are erased from all tables: what is left is a world in which they never were."""
+
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kit.erased_worlds import erased_uids, files_with, oracle_without, without
+from kit.oracle import Oracle, read_record
+from kit.oracle_identities import persons_of
+from kit.pipeline import assert_as_the_oracle, run_jobs
+from kit.records import Bronze, Stored, message, record
+from kit.scenarios import cost_records, cut, rate_records, rush_events, story_events
+from kit.spark import empty_home
+from lakehouse.run.job import JobContext
+from lakehouse.run.rebuild import rebuild_job
+from lakehouse.settings import Settings
+from lakehouse.timestamps import from_micros
+from millrace.audit.comparisons import audit_tables
+from millrace.operations.erase import erase_job
+from millrace.operations.rebuild import definitions
+from millrace.tables import table_reader
+from millrace.tables.table_scan import reading, scan
+from privacy.erasure.work_folder import WorkFolder
+from privacy.identities import Identity, Person, find_person
+from privacy.requests.register import Register
+from privacy.search.home_search import search_home
+
+pytestmark = pytest.mark.long
+
+STORIES, PERSONS = 30, 12
+
+
+@dataclass
+class World:
+    """A home whose jobs have caught up, and persons who are to be erased."""
+
+    spark: SparkSession
+    settings: Settings
+    bronze: Bronze
+    person: Person
+    texts: list[str]
+    uids: frozenset[str]
+
+    def erase(self) -> str:
+        register = Register(self.settings.home)
+        now = self.bronze.stored[-1].ingested_at
+        request = register.open(self.person.identities, "letter", now, timedelta(days=30)).id
+        shared = (Identity("visitor", each) for each in self.person.shared)
+        register.start_erasure(request, shared, now)
+        WorkFolder(self.settings.home, request).start(self.person)
+        with dying_after_each_step() as steps:
+            while register.find(request).state == "erasing":
+                with suppress(_KilledError):
+                    self.resume(request)
+        assert len(steps) > 3
+        return request
+
+    def resume(self, request: str) -> None:
+        job = erase_job(request)
+        job.body(JobContext(job.name, self.spark.newSession(), self.settings, once=True))
+
+    def rebuild(self) -> None:
+        job = rebuild_job(definitions(), list(definitions()))
+        job.body(JobContext(job.name, self.spark.newSession(), self.settings, once=True))
+
+    def is_as_if_they_never_were(self, arrived: Sequence[Stored] = ()) -> None:
+        expected = oracle_without(
+            [each for each in self.bronze.stored if each not in arrived], self.uids, self.texts
+        )
+        assert_as_the_oracle(self.settings, expected)
+        with reading(self.settings):
+            bronze = scan(self.settings, "bronze.kafka_records")
+            assert bronze is not None
+            wrong = [each for each in audit_tables(self.settings, bronze) if not each.is_right]
+        assert wrong == []
+
+    def is_nowhere(self) -> None:
+        assert [each._asdict() for each in search_home(self.settings.home, self.texts).places] == []
+        assert files_with(self.settings.home, self.texts) == {}
+
+
+class _KilledError(Exception):
+    """The process was killed."""
+
+
+@contextmanager
+def dying_after_each_step() -> Iterator[set[str]]:
+    """Before the first entry of each step, the process is killed: the step is repeated."""
+    killed: set[str] = set()
+    enter = Register.add_step
+
+    def add_step(register: Register, request: str, step: str, at: datetime) -> None:
+        if step not in killed:
+            killed.add(step)
+            raise _KilledError
+        enter(register, request, step, at)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Register, "add_step", add_step)
+        yield killed
+
+
+@pytest.fixture
+def world(spark: SparkSession, tmp_path: Path) -> World:
+    settings = empty_home(spark, tmp_path / "home")
+    bronze = Bronze(spark, settings)
+    fill(bronze)
+    return choose_persons(bronze)
+
+
+def fill(bronze: Bronze) -> None:
+    """Shared devices, changed logins, refunds over two persons, bots, copies and late events."""
+    sent = [*story_events(STORIES), *rush_events(), *rate_records(), *cost_records()]
+    for records in cut(sent):
+        bronze.commit(records)
+    run_jobs(bronze.spark, bronze.settings)
+
+
+def choose_persons(bronze: Bronze) -> World:
+    events = Oracle.over(bronze.stored).events
+    everyone = sorted(set(persons_of(events).values()))
+    chosen = [*random.Random(7).sample(everyone, PERSONS), "u-full"]
+    users = {event["user_id"] for event in events if event["user_id"] in chosen}
+    person = find_person(partial(table_reader.scan, bronze.settings), users, [])
+    alone = frozenset(chosen) - users
+    person = replace(person, visitors=person.visitors | alone)
+    uids = erased_uids(bronze.stored, users, alone)
+    left = Oracle.over(without(bronze.stored, uids, ())).events
+    named = {event["visitor_id"] for event in left} | {event["user_id"] for event in left}
+    return World(bronze.spark, bronze.settings, bronze, person, sorted({*person.texts} - named), uids)
+
+
+def test_erased_persons_were_never_there(world: World) -> None:
+    assert len(world.uids) > 50
+    assert len(world.texts) > 10
+    world.erase()
+    world.is_as_if_they_never_were()
+    world.is_nowhere()
+    arrived = send_again(world)
+    run_jobs(world.spark, world.settings)
+    world.is_as_if_they_never_were(arrived)
+    world.rebuild()
+    world.is_as_if_they_never_were(arrived)
+
+
+def send_again(world: World) -> list[Stored]:
+    """Commit copies of all erased records, and events of erased identities that come late."""
+    copies = [each.record for each in world.bronze.stored if uid_of(each) in world.uids]
+    late = [
+        record(message(f"late-{number}", text, "page", from_micros(1), userId=text))
+        for number, text in enumerate(world.texts)
+    ]
+    world.bronze.commit([replace(each, partition=1) for each in copies] + late)
+    return world.bronze.stored[-len(copies) - len(late) :]
+
+
+def uid_of(stored: Stored) -> str | None:
+    return read_record(stored).fields.get("event_id") if stored.record.topic == "events" else None

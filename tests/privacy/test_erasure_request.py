@@ -1,0 +1,89 @@
+"""Whom an erasure is about: given identities, a file of them, or a request's hashes."""
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.warehouse_builder import append_rows
+from lakehouse.errors import MillraceError
+from lakehouse.settings import Settings, load_settings
+from millrace.operations.erasure_request import prepare_erasure, read_identities
+from privacy.erasure.unfinished import unfinished
+from privacy.erasure.work_folder import WorkFolder
+from privacy.identities import Identity
+from privacy.requests.register import Register
+
+NOW = datetime(2026, 11, 28, 12, tzinfo=timezone.utc)
+SPANS = {"phone": ["ann"], "tablet": ["ann", "ben"], "kiosk": ["ben", "eve"]}
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    rows: list[dict[str, Any]] = [
+        {"visitor_id": visitor, "user_id": user, "valid_from": NOW + timedelta(days=number)}
+        for visitor, users in SPANS.items()
+        for number, user in enumerate(users)
+    ]
+    append_rows(tmp_path, "silver.identities", rows)
+    visitors = [*SPANS, "stranger"]
+    events = [{"event_id": each, "visitor_id": each, "event_time": NOW} for each in visitors]
+    append_rows(tmp_path, "silver.events", events)
+    return load_settings(home=tmp_path)
+
+
+def test_request_is_opened_for_given_identities(settings: Settings) -> None:
+    number, person = prepare_erasure(settings, None, ["ann"], ["stranger"], "letter")
+    assert person.users == {"ann"}
+    assert person.visitors == {"ann", "phone", "tablet", "stranger"}
+    assert person.shared == {"tablet"}
+    found = Register(settings.home).find(number)
+    assert (found.state, found.reference, len(found.identities)) == ("erasing", "letter", 4)
+    assert WorkFolder(settings.home, number).person() == person
+    assert unfinished(settings.home) == [number]
+
+
+def test_visitors_stand_for_their_user(settings: Settings) -> None:
+    _, person = prepare_erasure(settings, None, ["eve"], ["phone", "kiosk"], "letter")
+    assert person.users == {"ann", "eve"}
+
+
+def test_visitor_of_several_users_is_refused(settings: Settings) -> None:
+    with pytest.raises(MillraceError, match="kiosk is of several users: ben, eve"):
+        prepare_erasure(settings, None, ["ann"], ["kiosk"], "letter")
+    assert Register(settings.home).requests() == []
+
+
+@pytest.mark.parametrize("given", [["ann"], []])
+def test_request_finds_its_identities(settings: Settings, given: list[str]) -> None:
+    register = Register(settings.home)
+    identities = [Identity("user", "ann"), Identity("visitor", "phone"), Identity("visitor", "stranger")]
+    number = register.open(identities, "letter", NOW, timedelta(days=30)).id
+    _, person = prepare_erasure(settings, number, given, [], "")
+    assert person.users == {"ann"}
+    assert person.visitors == {"ann", "phone", "tablet"} | (set() if given else {"stranger"})
+
+
+def test_identity_of_another_request_is_refused(settings: Settings) -> None:
+    number = Register(settings.home).open([Identity("user", "ann")], "letter", NOW, timedelta(days=30)).id
+    with pytest.raises(MillraceError, match=f"user ben is not of request {number}"):
+        prepare_erasure(settings, number, ["ben"], [], "")
+
+
+def test_interrupted_erasure_keeps_its_steps(settings: Settings) -> None:
+    number, person = prepare_erasure(settings, None, ["ann"], [], "letter")
+    Register(settings.home).add_step(number, "select", NOW)
+    assert prepare_erasure(settings, number, [], [], "") == (number, person)
+    assert Register(settings.home).find(number).steps == {"select"}
+
+
+def test_file_of_identities(tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text('kind,value\nuser,u-1\nvisitor,"a,b"\nuser,u-2\n')
+    assert read_identities(file) == (["u-1", "u-2"], ["a,b"])
+    file.write_text("kind,value\nuser,u-1\nperson,u-2\n")
+    with pytest.raises(MillraceError, match="line 3, has no user and no visitor"):
+        read_identities(file)
+    with pytest.raises(MillraceError, match="can't be read"):
+        read_identities(tmp_path / "none.csv")
