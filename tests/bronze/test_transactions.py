@@ -23,7 +23,11 @@ _WRITER_SCRIPT = """
 import sys
 from kafka import KafkaProducer
 bootstrap, topic = sys.argv[1:]
-producer = KafkaProducer(bootstrap_servers=bootstrap, transactional_id=topic + "-killed")
+producer = KafkaProducer(
+    bootstrap_servers=bootstrap,
+    transactional_id=topic + "-killed",
+    transaction_timeout_ms=900_000,  # so that a slow machine does not abort it first
+)
 producer.init_transactions()
 producer.begin_transaction()
 for number in range(3):

@@ -15,7 +15,7 @@ from millrace.local.process.home_lock import workspace_lock
 from millrace.local.process.ports import HOST
 from millrace.local.process.process_registry import kill_orphans
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 _STOP_SECONDS = 8.0
 
 
