@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-cluster bench-collect bench-driver-memory bench-erase bench-feed bench-freshness bench-round bench-streaming bench-windows bench-trickle bench-dashboard bench-dedup bench-quality bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-cluster bench-collect bench-driver-memory bench-erase bench-feed bench-freshness bench-round bench-streaming bench-windows bench-trickle bench-dashboard bench-dedup bench-quality bench-shop bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
 MAKEFLAGS += --no-print-directory
 # Packages are compiled once, not by every process, also where the environment keeps no bytecode.
 unexport PYTHONDONTWRITEBYTECODE
@@ -43,7 +43,7 @@ test-long: setup ## the tests that are too slow for every run
 chaos: setup ## the tests that kill processes in mid-run
 	@exec .venv/bin/pytest -m chaos $(ARGS)
 
-bench: bench-dedup bench-silver bench-catch-up bench-cluster bench-round bench-windows bench-attribution bench-driver-memory bench-quality bench-freshness bench-trickle bench-dashboard bench-collect bench-feed bench-streaming ## the benchmarks, one after the other
+bench: bench-dedup bench-silver bench-catch-up bench-cluster bench-round bench-windows bench-attribution bench-driver-memory bench-quality bench-freshness bench-trickle bench-dashboard bench-collect bench-feed bench-streaming bench-shop ## the benchmarks, one after the other
 
 bench-attribution: setup ## do refine and publish cost the same with 16 times the touches behind them?
 	@exec .venv/bin/python -m benchmarks.attribution $(ARGS)
@@ -53,6 +53,9 @@ bench-driver-memory: setup ## is the driver's memory the same with 20 million UI
 
 bench-freshness: setup ## how long does a conversion take from Kafka to gold, at 1,000 events a second?
 	@exec .venv/bin/python -m benchmarks.freshness $(ARGS)
+
+bench-shop: setup ## how fast do changes of the shop's PostgreSQL reach Kafka and silver, beside a reload?
+	@exec .venv/bin/python -m benchmarks.shop $(ARGS)
 
 bench-round: setup ## what does a round of 5,000 events take: Spark jobs, shuffles, commits, look-ups?
 	@exec .venv/bin/python -m benchmarks.round $(ARGS)

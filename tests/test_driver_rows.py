@@ -45,6 +45,8 @@ ALLOWED = {
     ("gold/credit/dimensions.py", "_tables_with"): "a row per table of silver that is a dimension",
     ("gold/daily/summary_schedule.py", "_new_minutes"): "one row: a count, and the days of new minutes",
     ("gold/daily/summary_schedule.py", "_days_of_costs"): "one row: the days of costs that changed",
+    ("gold/items/conversion_items.py", "write_new_versions"): "one row: the first time of new changes",
+    ("gold/items/conversion_items.py", "_write"): _EXTENTS,
     ("gold/gate/mlflow_quality.py", "_offsets"): "a row per topic and partition",
     ("gold/models/path_fold.py", "credit_of_periods"): "a row per period, model and channel",
     ("gold/models/path_fold.py", "path_file"): "one row: the path file of a period, which is an artifact",

@@ -24,9 +24,11 @@ from gold.credit.persons import all_spans, with_own_views, with_person
 from gold.credit.visit_fold import GOAL, MINUTE, all_visits
 from gold.daily.update import QUERIES, Daily
 from gold.gate.gate_view import check_backlog, pin_to_gate
+from gold.items.conversion_items import ConversionItems
 from gold.traffic.windows import Traffic
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, LOCK, TOUCHES, TRAILS
+from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.contracts.lineage import first_writers
 from lakehouse.contracts.silver import EVENTS, IDENTITIES, SESSIONS
 from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
@@ -152,6 +154,10 @@ class RebuildInputs:
         """Rows of gold.conversions, gold.attribution or gold.trails."""
         return rows_of_kind(self._history.credit, table.short_name)
 
+    def items(self) -> DataFrame:
+        """Rows of gold.conversion_items."""
+        return ConversionItems(self._lake).all_rows()
+
     def minutes(self) -> DataFrame:
         """Differences to append to gold.visitor_minutes, so that its sums match silver."""
         minutes = rows_of_kind(self._history.visits, MINUTE)
@@ -205,6 +211,7 @@ DEFINITIONS = {
     ATTRIBUTION.name: TableDefinition(_credit(ATTRIBUTION), LOCK),
     TRAILS.name: TableDefinition(_credit(TRAILS), LOCK),
     CONVERSIONS.name: TableDefinition(_credit(CONVERSIONS), LOCK),
+    CONVERSION_ITEMS.name: TableDefinition(_computed(RebuildInputs.items), LOCK),
     VISITOR_MINUTES.name: TableDefinition(
         _computed(RebuildInputs.minutes),
         LOCK,

@@ -40,10 +40,10 @@ def test_snapshot_killed_halfway_leaves_nothing_and_loses_nothing(tmp_path: Path
         for _ in range(5):
             shop.capture.start()
             eventually(lambda: reads_the_table(connection), 60, "the snapshot reads customers")
-            for _ in run_transactions(connection, shop.random, 20):
-                pass
             shop.capture.kill()
             assert captured_changes(shop.broker.bootstrap, "shop_changes") == []
+            for _ in run_transactions(connection, shop.random, 10):
+                pass
         shop.capture.start()
         shop.wait_for("60000")
         shop.began = micros_now(connection)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from math import inf
 from typing import Any, NamedTuple
 
 import msgspec
@@ -50,8 +51,8 @@ class DimensionFold:
             sent: all changes of the row, and all truncates of its table; in any order, with copies.
         """
         source, table = sent[0].source, sent[0].source_table
-        changes = [_change(each) for each in sent]
-        stamps = max((each.ingested_at for each in sent if each.row_key), default=0)
+        versions = versions_of([_change(each) for each in sent])
+        ends: list[float] = [*(each.lsn for each in versions[1:]), inf]
         return [
             (
                 version_id(source, table, row_key, each.lsn),
@@ -60,15 +61,20 @@ class DimensionFold:
                 each.valid_to,
                 each.changed_at,
                 str(_encode(each.row), "utf-8"),
-                *(source, table, row_key, each.lsn, self._version, stamps),
+                *(source, table, row_key, each.lsn, self._version, _stamp(sent, each.lsn, end)),
             )
-            for each in versions_of(changes)
+            for each, end in zip(versions, ends, strict=True)
         ]
 
 
 def version_id(source: str, table: str, row_key: str, lsn: int) -> str:
     """The id of a version, derived from what it is a version of."""
     return hashlib.sha256(_encode([source, table, row_key, lsn])).hexdigest()[:32]
+
+
+def _stamp(sent: Sequence[SentChange], first: int, last: float) -> int:
+    """The latest ingest stamp of a row's own changes, from the one that made a version to the next one."""
+    return max(each.ingested_at for each in sent if each.row_key and first <= each.lsn <= last)
 
 
 def _change(sent: SentChange) -> Change:

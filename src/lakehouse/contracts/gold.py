@@ -1,6 +1,7 @@
 """Gold: touches, conversions and credit."""
 
 from lakehouse.contracts import channel_credit, daily, traffic
+from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.contracts.table import Column, Table
 
 _CAMPAIGN = tuple(
@@ -230,6 +231,7 @@ TABLES = (
     BOT_REFUNDS,
     ATTRIBUTION,
     TRAILS,
+    CONVERSION_ITEMS,
     *traffic.TABLES,
     *daily.TABLES,
     *channel_credit.TABLES,

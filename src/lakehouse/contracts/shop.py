@@ -80,7 +80,12 @@ def _dimension(name: str, grain: str, *attributes: Column) -> Dimension:
             Column("row_key", "string", "primary key as JSON"),
             Column("lsn", "bigint", "position of the commit in the write-ahead log, or of the snapshot"),
             Column("rules_version", "string", "version of the rules that it follows", provenance=True),
-            Column("ingested_at", "timestamp", "latest stamp of the row's changes", provenance=True),
+            Column(
+                "ingested_at",
+                "timestamp",
+                "latest stamp of the changes that make and end it",
+                provenance=True,
+            ),
         ),
         event_time="changed_at",
         attributes=tuple(column.name for column in attributes),

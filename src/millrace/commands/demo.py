@@ -72,20 +72,25 @@ def _once(settings: Settings, events: int, as_json: bool) -> None:
 
 
 def _stay(settings: Settings, history: float, rate: float) -> None:
+    from millrace.local.demo_shop import choose_port
     from millrace.local.demo_traffic import history_is_sent
     from millrace.local.foreground import run_in_foreground
     from millrace.local.plan import Plan
+    from millrace.local.postgres_server import programs
     from millrace.local.process.ports import is_free, stable_port
     from millrace.local.status.demo import draw
     from millrace.local.status.poll import watch
 
+    if programs() is None:
+        typer.echo("PostgreSQL is not installed, so the sample shop has no database of its own: docs/shop.md")
     _make_ready()
     settings.trust_local = True  # the shop and the live page are for this machine
     if settings.collector_port is None:
         settings.collector_port = _COLLECTOR_PORT if is_free(_COLLECTOR_PORT) else stable_port()
     if settings.api_port is None:
         settings.api_port = _API_PORT if is_free(_API_PORT) else stable_port()
-    plan = Plan(history=0 if history_is_sent(settings.home) else history, rate=rate)
+    wanted = 0 if history_is_sent(settings.home) else history
+    plan = Plan(history=wanted, rate=rate, shop_port=choose_port(settings))
     by_signal = run_in_foreground(
         settings, plan, lambda is_running: watch(settings, is_running, draw, lag=False)
     )

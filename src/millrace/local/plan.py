@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
-from millrace.local import demo_traffic
+from millrace.local import demo_shop, demo_traffic
 from millrace.local.process.ports import HOST
 from millrace.local.services import (
     Service,
@@ -32,16 +32,18 @@ class Plan:
         broker_only: whether to run only the broker.
         history: hours of sample events to send first; 0 for none.
         rate: sample events per second, on average over a day; 0 for none.
+        shop_port: port of the sample shop's PostgreSQL; 0 for none.
     """
 
     broker_only: bool = False
     history: float = 0.0
     rate: float = 0.0
+    shop_port: int = 0
 
     def arguments(self) -> tuple[str, ...]:
         """The plan as arguments of this module's command line."""
         alone = ("--broker-only",) if self.broker_only else ()
-        return (*alone, f"--history={self.history}", f"--rate={self.rate}")
+        return (*alone, f"--history={self.history}", f"--rate={self.rate}", f"--shop-port={self.shop_port}")
 
     def services(self, settings: Settings) -> list[Service]:
         """The services of the plan; without a broker if an external Kafka is configured."""
@@ -55,6 +57,8 @@ class Plan:
             parts.append(collector_service(settings, settings.collector_port))
         if settings.api_port:
             parts.append(api_service(settings, settings.api_port))
+        if self.shop_port:
+            parts.append(demo_shop.shop_service(settings, self.shop_port, needs))
         sources = load_shop_rules(settings.conf).sources
         parts += [capture_service(settings, name, needs) for name, each in sources.items() if each.database]
         if self.history:
@@ -79,10 +83,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--broker-only", action="store_true")
     parser.add_argument("--history", type=float, default=0.0)
     parser.add_argument("--rate", type=float, default=0.0)
+    parser.add_argument("--shop-port", type=int, default=0)
     plan = Plan(**vars(parser.parse_args(arguments)))
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stdout)
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     settings = load_settings()
+    if plan.shop_port:
+        demo_shop.use_database(settings, plan.shop_port)
     try:
         Supervisor(settings.home, plan.services(settings), plan.environment(settings)).run()
     except MillraceError as error:

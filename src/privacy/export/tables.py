@@ -31,7 +31,7 @@ BY_MINUTE = ("gold.visitor_minutes",)
 
 BY_VISITOR = ("silver.bots",)
 BY_USER = ("silver.identities",)
-BY_PERSON = ("gold.conversions",)
+BY_PERSON = ("gold.conversions", "gold.conversion_items")
 
 BY_CONVERSION = ("gold.attribution", "gold.trails")
 """Rows that name a conversion alone."""

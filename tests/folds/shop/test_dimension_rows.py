@@ -42,9 +42,14 @@ def test_price_is_rounded_half_up_or_null(text: str, price: Any) -> None:
     assert FOLD(KEY, [sent(f'{{"price":"{text}"}}')])[0][2] == price
 
 
-def test_version_has_the_latest_stamp_of_its_row() -> None:
-    rows = FOLD(KEY, [sent('{"id":"1"}', 7, stamp=3), sent(None, 8, "delete", stamp=4)])
-    assert [row[-1] for row in rows] == [4]
+def test_version_has_the_latest_stamp_of_the_changes_that_make_and_end_it() -> None:
+    rows = [
+        sent('{"price":"1"}', 7, stamp=3),
+        sent('{"price":"2"}', 8, stamp=4),
+        sent('{"price":"3"}', 9, stamp=5),
+    ]
+    assert [row[-1] for row in FOLD(KEY, rows)] == [4, 5, 5]
+    assert [row[-1] for row in FOLD(KEY, [rows[0], sent(None, 8, "delete", stamp=4)])] == [4]
 
 
 def test_copies_give_no_version() -> None:
