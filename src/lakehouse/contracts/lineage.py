@@ -5,6 +5,9 @@ from graphlib import TopologicalSorter
 
 from lakehouse.contracts import TABLES, Table
 
+OPTIONAL_JOBS = frozenset({"dimensions"})
+"""Jobs that have nothing to do where there is no shop's database, and may never run there."""
+
 
 def downstream_of(names: Collection[str]) -> tuple[str, ...]:
     """Tables computed from these, directly or through others, in the order of `TABLES`; these excluded."""

@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
 from lakehouse.contracts import TABLES
-from lakehouse.contracts.lineage import upstream_jobs
+from lakehouse.contracts.lineage import OPTIONAL_JOBS, upstream_jobs
 from lakehouse.delta.log_files import commit_file, latest_version, read_metadata
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
@@ -162,7 +162,7 @@ def behind(settings: Settings) -> dict[str, dict[str, Any]]:
     return {
         job: {"upstream": upstream, **_waiting(rows.filter(pl.col("job") == upstream), reached.get(job))}
         for job, upstream in jobs.items()
-        if upstream in reached
+        if upstream in reached and (job in reached or job not in OPTIONAL_JOBS)
     }
 
 
