@@ -11,6 +11,7 @@ from lakehouse.errors import MillraceError
 from shop.capture.row_changes import ChangeRecord
 
 _SECONDS = 30
+_POLL_SECONDS = 0.05
 _MOST = 50_000  # records that Kafka has not acknowledged; the producer holds 100,000
 
 
@@ -115,8 +116,8 @@ class ChangeTopic:
         self._is_open = True
 
     def _produce(self, record: ChangeRecord) -> None:
-        if len(self._producer) >= _MOST:
-            self._producer.poll(_SECONDS)
+        while len(self._producer) >= _MOST:
+            self._producer.poll(_POLL_SECONDS)
         try:
             self._producer.produce(self._topic, value=record.value, key=record.key)
         except KafkaException as error:
