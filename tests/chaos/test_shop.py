@@ -44,8 +44,9 @@ def test_snapshot_killed_halfway_leaves_nothing_and_loses_nothing(tmp_path: Path
             assert captured_changes(shop.broker.bootstrap, "shop_changes") == []
             for _ in run_transactions(connection, shop.random, 10):
                 pass
+        connection.execute("INSERT INTO products (id) VALUES ('complete')")
         shop.capture.start()
-        shop.wait_for("60000")
+        shop.wait_for("complete")
         shop.began = micros_now(connection)
         for _ in run_transactions(connection, shop.random, 200):
             pass

@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from folds.shop.dimension_rows import version_id
@@ -20,6 +21,8 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 from millrace.operations.rebuild import definitions
+
+pytestmark = pytest.mark.long
 
 PRODUCTS = "public.products"
 HOUR = timedelta(hours=1)
