@@ -94,9 +94,7 @@ class Publish:
 
     def __call__(self, batch: Batch) -> Outcome:
         """Publish what the events, bots and rates of one micro-batch affect, late events included."""
-        round_ = Round(
-            self._run, batch, self._dimensions.load(batch), self._rules(), items=self._items
-        )
+        round_ = Round(self._run, batch, self._dimensions.load(batch), self._rules(), items=self._items)
         moments = new_moments(self._run.lake, batch, round_.dimensions, round_.rules.orders)
         rows = round_.publish(moments, self._summaries.done)
         self._items.write_new_versions(batch.upto)
