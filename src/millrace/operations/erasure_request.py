@@ -9,6 +9,7 @@ from pathlib import Path
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.tables import table_reader
+from privacy.erasure.retention import FILE, find_expired, load_retention
 from privacy.erasure.work_folder import WorkFolder
 from privacy.identities import Identity, Person, find_hashed, find_people
 from privacy.requests.register import Register, Request
@@ -45,6 +46,29 @@ def prepare_erasure(
         person = _of_request(register, request, settings, users, visitors)
     else:
         person = find_people(scan, users, visitors)
+    return _enter(register, settings, number, person, reference)
+
+
+def prepare_expired(settings: Settings) -> tuple[str, Person] | None:
+    """Enter an erasure of persons whose retention is over; None if there are none.
+
+    Raises:
+        MillraceError: if persons are kept without end.
+    """
+    kept = load_retention(settings.conf).persons
+    if kept is None:
+        raise MillraceError(
+            "persons are kept without end", f"Set `persons` in {settings.conf / FILE}, as P730D"
+        )
+    person = find_expired(partial(table_reader.scan, settings), datetime.now(timezone.utc) - kept)
+    if not person.identities:
+        return None
+    return _enter(Register(settings.home), settings, None, person, "retention")
+
+
+def _enter(
+    register: Register, settings: Settings, number: str | None, person: Person, reference: str
+) -> tuple[str, Person]:
     if not person.identities:
         raise MillraceError("there is nobody to erase", "Give --user, --visitor or --file")
     now = datetime.now(timezone.utc)

@@ -1,0 +1,66 @@
+"""How long persons are kept, by conf/retention.yml."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lakehouse.bundle_file import read_yaml
+from lakehouse.errors import MillraceError, first_problem
+from privacy.identities import IDENTITIES, Person, Scan, find_person
+
+FILE = "retention.yml"
+MOST = 10_000
+"""Users and visitors that one erasure takes at most."""
+
+
+class Retention(BaseModel):
+    """The spans of conf/retention.yml.
+
+    Args:
+        persons: how long after their last event persons are kept; None: without end.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    persons: timedelta | None = Field(None, ge=timedelta(days=1))
+
+
+def load_retention(conf: Path) -> Retention:
+    """Read conf/retention.yml; without it, nothing expires.
+
+    Raises:
+        MillraceError: for an unknown name, or a value that is not allowed.
+    """
+    file = conf / FILE
+    try:
+        return Retention.model_validate(read_yaml(file) if file.is_file() else {})
+    except ValidationError as error:
+        raise MillraceError(f"{FILE}: {first_problem(error)}", f"Correct {file}") from error
+
+
+def find_expired(scan: Scan, before: datetime, most: int = MOST) -> Person:
+    """Persons whose last event is before a time: those with the earliest ones.
+
+    As long as one of a user's visitors sends events, whoever uses it, the user stays.
+
+    Args:
+        scan: reads tables.
+        before: the time.
+        most: number of users, and visitors without a user, at most.
+    """
+    events, spans = scan("silver.events"), scan(IDENTITIES)
+    if events is None or spans is None:
+        return Person(frozenset(), frozenset())
+    last = events.group_by("visitor_id").agg(pl.col("event_time").max().alias("last"))
+    pairs = spans.select("visitor_id", "user_id").unique()
+    users = pairs.join(last, on="visitor_id").group_by("user_id").agg(pl.col("last").max())
+    alone = last.join(pairs, on="visitor_id", how="anti")
+    both = [
+        users.select(pl.col("user_id").alias("value"), pl.lit("user").alias("kind"), "last"),
+        alone.select(pl.col("visitor_id").alias("value"), pl.lit("visitor").alias("kind"), "last"),
+    ]
+    found = pl.concat(both).filter(pl.col("last") < before).sort("last", "value").head(most).collect()
+    by_kind = {kind: found.filter(pl.col("kind") == kind)["value"] for kind in ("user", "visitor")}
+    return find_person(scan, by_kind["user"], by_kind["visitor"])

@@ -1,0 +1,29 @@
+"""`millrace erase` refuses what it can't do before Spark starts."""
+
+from pathlib import Path
+
+import pytest
+
+from kit.home import Home
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([], "there is nobody to erase"),
+        (["--expired", "--user", "ann"], "both persons and --expired"),
+        (["--expired"], "persons are kept without end"),
+        (["--request", "2026-0001"], "there is no request 2026-0001"),
+        (["--file", "no/such.csv"], "can't be read"),
+    ],
+)
+def test_erase_is_refused(tmp_path: Path, given: list[str], message: str) -> None:
+    done = Home(tmp_path, "127.0.0.1:9", "events").run("erase", *given)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert not (tmp_path / "warehouse").exists()
+
+
+def test_catalog_is_refused(tmp_path: Path) -> None:
+    done = Home(tmp_path, "127.0.0.1:9", "events").run("erase", "--user", "ann", MILLRACE_CATALOG="main")
+    assert "the tables are in a catalog" in done.stderr
