@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from lakehouse.contracts.table import Table
 from lakehouse.delta.log_files import parse_metadata
 from lakehouse.delta.row_pairs import changes_between, commit_columns
 from lakehouse.errors import MillraceError
+from lakehouse.readers.stored_changes import StoredChanges
 from lakehouse.readers.table_history import TableHistory
 from lakehouse.rows.duckdb_sql import spark_text_literal
 from lakehouse.rows.row_json import row_json
@@ -22,6 +24,7 @@ from lakehouse.rows.row_json import row_json
 MOST_ROWS = 1_000_000
 """Rows that a query may read of a table: they are copied."""
 _GONE = ("CHANGE_DATA", "CHANGE_TABLE_FEED", "TIME_TRAVEL", "VERSION", "FILE_NOT_EXIST", "FILE_NOT_FOUND")
+_NONE_LATER = "CDC_START_VERSION_AFTER_LATEST"
 _BEFORE, _AFTER = ["delete", "update_preimage"], ["insert", "update_postimage"]
 
 Execute = Callable[[str, dict[str, Any]], pa.Table]
@@ -73,6 +76,7 @@ class CatalogTables:
         self._execute = execute
         self._catalog = catalog
         self._histories: dict[str, TableHistory] = {}
+        self._feeds: dict[str, StoredChanges] = {}
         self._lock = threading.Lock()
 
     def latest_version(self, name: str, known: int = -1) -> int:
@@ -150,10 +154,8 @@ class CatalogTables:
 
     def changes(self, table: Table, version: int) -> pa.Table:
         """The changes of a commit, from Delta's change data feed."""
-        what = f"the changes of version {version} of {table.name}"
-        text = f"SELECT * FROM table_changes('{self._quoted(table.name)}', {version:d}, {version:d})"
         try:
-            found = self._run(text, what)
+            found = self._feed(table.name).of(version)
         except LookupError as error:
             raise _missing(table.name) from error
         kinds, entry = found["_change_type"], self._history(table.name).find(version)
@@ -207,8 +209,33 @@ class CatalogTables:
         with self._lock:
             if name not in self._histories:
                 text = f"DESCRIBE HISTORY {self._quoted(name)} LIMIT "
-                self._histories[name] = TableHistory(lambda count: self._run(f"{text}{count:d}", name))
+                self._histories[name] = TableHistory(
+                    lambda count: self._run(f"{text}{count:d}", name), partial(self._has_later, name)
+                )
             return self._histories[name]
+
+    def _feed(self, name: str) -> StoredChanges:
+        with self._lock:
+            if name not in self._feeds:
+                self._feeds[name] = StoredChanges(partial(self._changed_rows, name))
+            return self._feeds[name]
+
+    def _has_later(self, name: str, version: int) -> bool:
+        """Whether a table may have a commit after a version: the feed of later ones can be planned."""
+        try:
+            self._execute(f"SELECT * FROM {self._changes_from(name, version + 1)} LIMIT 0", {})
+        except Exception as error:  # noqa: BLE001 - drivers raise many types; the history tells the others apart
+            return _NONE_LATER not in str(error)
+        self._feed(name).expect(version + 1)
+        return True
+
+    def _changed_rows(self, name: str, first: int, last: int | None) -> pa.Table:
+        what = f"the changes of version {first} of {name}"
+        return self._run(f"SELECT * FROM {self._changes_from(name, first, last)}", what)
+
+    def _changes_from(self, name: str, first: int, last: int | None = None) -> str:
+        upto = "" if last is None else f", {last:d}"
+        return f"table_changes('{self._quoted(name)}', {first:d}{upto})"
 
     def _quoted(self, name: str) -> str:
         return ".".join(f"`{part}`" for part in (self._catalog, *name.split(".")))

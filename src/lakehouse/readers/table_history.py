@@ -11,6 +11,8 @@ import pyarrow as pa
 _FEW = 10
 """Commits that a look at the history reads, unless more are new."""
 _MOST_KEPT = 5_000
+_LOOK_SECONDS = 10.0
+"""Seconds between two looks at a history that has no later commit: the table may have been created again."""
 
 
 class HistoryEntry(NamedTuple):
@@ -32,22 +34,27 @@ class TableHistory:
     Args:
         read: reads the latest commits, of the columns of `DESCRIBE HISTORY`; raises `LookupError` if there is
             no table.
+        has_later: whether there may be a commit after a version, which takes less time to find out.
     """
 
     read: Callable[[int], pa.Table]
+    has_later: Callable[[int], bool] = lambda _: True
     table_id: str = ""
     """Its id; empty if it is not known, or since a table of this name was created again."""
     _commits: dict[int, HistoryEntry] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _read_at: float = -1.0
+    _looked_at: float = -_LOOK_SECONDS
 
     def latest(self) -> int:
         """The latest version now; -1 if there is no table."""
         asked = time.monotonic()
         with self._lock:
             if self._read_at <= asked:  # else a query that began later has answered
-                began = time.monotonic()
-                self._look(_FEW)
+                began, known = time.monotonic(), max(self._commits, default=-1)
+                if known < 0 or began - self._looked_at >= _LOOK_SECONDS or self.has_later(known):
+                    self._look(_FEW)
+                    self._looked_at = began
                 self._read_at = began
             return max(self._commits, default=-1)
 

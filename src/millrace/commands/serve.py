@@ -60,5 +60,12 @@ def serve(
     terms = Terms(budget=int(budget * _MEGABYTE))
     hosts = hosts_of(settings.webhook_hosts)
     currency, reads = settings.reporting_currency, read_log(settings)
-    site = Site(settings.home, settings.conf, currency, hosts, reads, settings.trust_local)
+
+    def wait(receipt: str, seconds: float) -> None:
+        from millrace.explain.receipt import wait_for_receipt
+
+        wait_for_receipt(settings, receipt, seconds, lambda _: None)
+
+    receipts = wait if (settings.home / "collect").is_dir() else None
+    site = Site(settings.home, settings.conf, currency, hosts, reads, settings.trust_local, receipts)
     run(Served(address, port, tables, Limits(), terms, send_timeout, site, tls))

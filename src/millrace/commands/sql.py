@@ -47,10 +47,11 @@ def sql(
         wait_for_receipt(settings, after, timeout, lambda where: typer.echo(f"Waiting: {where}", err=True))
     position = None
     if as_of:
+        from lakehouse.readers.open_tables import open_tables
+        from lakehouse.readers.positions import find_position
         from lakehouse.timestamps import from_micros, rfc3339
-        from millrace.tables.as_of import find_position
 
-        position = find_position(settings, as_of)
+        position = find_position(open_tables(settings), as_of)
         typer.echo(f"As of {rfc3339(from_micros(position))} ({position})", err=True)
     answer = run_recorded(settings, query, reader, position)
     if csv:

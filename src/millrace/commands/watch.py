@@ -45,6 +45,14 @@ def watch(
         bool, typer.Option("--caused-by", help="With --changes of a table: add what caused each change.")
     ] = False,
     interval: Annotated[float, typer.Option(min=_LEAST_INTERVAL, help="Seconds between two looks.")] = 1.0,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of",
+            metavar="POSITION",
+            help="With --changes: begin with the rows as of a position, as of `millrace sql`.",
+        ),
+    ] = None,
     role: Annotated[
         str | None, typer.Option(help="Role of conf/access.yml to read as; without one, all is shown.")
     ] = None,
@@ -58,15 +66,20 @@ def watch(
     from millrace.shutdown_signal import ShutdownSignal
 
     settings = load_settings(role=role)
-    if not changes and (resume or caused_by or start != "start"):
-        raise MillraceError("--from, --resume and --caused-by are for changes", "Add --changes")
+    if not changes and (resume or caused_by or as_of or start != "start"):
+        raise MillraceError(
+            "--from, --resume, --caused-by and --as-of are for changes",
+            "Add --changes; `millrace sql --as-of` shows a result",
+        )
+    if as_of and start != "start":
+        raise MillraceError("--as-of and --from both say where to begin", "Give one of them")
     if caused_by and len(watched.split()) > 1:
         raise MillraceError(
             "changes of a query have no causes of their own", "Watch a table, or leave out --caused-by"
         )
     with ShutdownSignal().on_signals() as stop:
         if changes:
-            _print_changes(settings, watched, start, resume, caused_by, interval, stop)
+            _print_changes(settings, watched, start, resume, caused_by, interval, stop, as_of)
         else:
             _show(settings, watched, interval, stop)
 
@@ -79,7 +92,10 @@ def _print_changes(
     caused_by: bool,
     interval: float,
     stop: "ShutdownSignal",
+    as_of: str | None = None,
 ) -> None:
+    from lakehouse.readers.open_tables import open_tables
+    from lakehouse.readers.positions import snapshot_versions
     from millrace.tables.reading_role import role_of
     from serving.sources.cursor import Cursor
     from serving.sources.position_file import Position, PositionFile
@@ -90,7 +106,8 @@ def _print_changes(
     known = file.load() if file else None
     source = _source(settings, watched, start, caused_by, role)
     begin = Position({watched: int(start)} if start.isdecimal() else {}, {})
-    cursor = Cursor(source, *(known or begin))
+    at = snapshot_versions(open_tables(settings), as_of, source.tables) if as_of else None
+    cursor = Cursor(source, *(known or begin), at)
     try:
         if known is None and start == "now":
             cursor.skip()

@@ -13,9 +13,9 @@ from lakehouse.delta.sql_views import add_view
 from lakehouse.errors import MillraceError
 from lakehouse.readers.folder_tables import FolderVersion
 from lakehouse.readers.open_tables import open_tables
+from lakehouse.readers.positions import STAMPS, versions_as_of
 from lakehouse.rows.duckdb_sql import connect
 from lakehouse.settings import Settings
-from millrace.tables.as_of import STAMPS, versions_as_of
 from millrace.tables.pins import Versions, pinned
 from millrace.tables.table_reader import open_table
 from serving.role_query import answer, tables_for
@@ -48,7 +48,7 @@ def run_query(
     if settings.catalog:
         return _run_on_catalog(settings, query, role, on_read, position)
     if position is not None:
-        with pinned(versions_as_of(settings, position)):
+        with pinned(versions_as_of(open_tables(settings), position)):
             return _run(settings, query, role, on_read, position)
     return _run(settings, query, role, on_read, None)
 
@@ -98,7 +98,7 @@ def _run_on_catalog(
                     "on a catalog, silver and gold are read as of a position, and no other table",
                     "Leave out --as-of",
                 )
-            return versions_as_of(settings, position, names)
+            return versions_as_of(tables, position, names)
         found = {name: tables.latest_version(name) for name in names}
         return {name: None if version < 0 else version for name, version in found.items()}
 

@@ -17,7 +17,8 @@ from lakehouse.http.body_rate import SlowBodyError
 from serving.api.event_stream import EventStream
 from serving.api.following import Following, log_slow
 from serving.api.readers import Readers, UnknownReaderError
-from serving.api.requests import seconds_of, terms_of, wanted_of
+from serving.api.receipts import Receipts
+from serving.api.requests import as_of_of, receipt_of, seconds_of, terms_of, wanted_of
 from serving.api.sessions import Sessions
 from serving.api.sockets import Sockets
 from serving.api.timed_stream import TimedStream
@@ -45,6 +46,7 @@ class StreamingApi:
         terms: default settings of subscriptions.
         send_timeout: seconds within which a subscriber has to take a message.
         reads: records what readers have seen; None: nothing is recorded.
+        receipts: waits for receipts of a collector; None: there are none here.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class StreamingApi:
         terms: Terms,
         send_timeout: float,
         reads: Reads | None = None,
+        receipts: Receipts | None = None,
     ) -> None:
         self._hub = hub
+        self._receipts = receipts or Receipts(None)
         self._readers = readers
         self._sessions = sessions
         self._terms = terms
@@ -107,10 +111,13 @@ class StreamingApi:
 
     async def rows(self, request: Request) -> Response:
         """The rows now, a JSON object a line, with the position in a header."""
-        reader, wanted = self._readers.find(request), wanted_of(request.query_params)
-        role = reader.role
+        reader, fields = self._readers.find(request), request.query_params
+        wanted, as_of, role = wanted_of(fields), as_of_of(fields), reader.role
+        if (receipt := receipt_of(fields)) is not None:
+            wait = seconds_of(fields, "wait", _POLL_SECONDS, _MOST_POLL_SECONDS)
+            await self._receipts.wait_for(receipt, wait)
         source = await self._hub.open_source(wanted, role, reader.name)
-        position = await asyncio.to_thread(source.first)
+        position = await asyncio.to_thread(self._hub.position_of, source, as_of)
         if position is None:
             raise TryLaterError("a table of the query is not there yet", "Try again later")
         token = (await asyncio.to_thread(self._hub.subject, wanted, role, source)).token(position)

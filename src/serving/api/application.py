@@ -11,6 +11,7 @@ from lakehouse.access.read_log import Reads
 from serving.api.app import StreamingApi
 from serving.api.live_page import live_route
 from serving.api.readers import Readers
+from serving.api.receipts import Receipts, Wait
 from serving.api.sessions import Sessions
 from serving.description.documents import with_documents
 from serving.stream.hub import Hub
@@ -29,6 +30,7 @@ class Site:
         webhook_hosts: hosts to which webhooks may be sent, in addition to this machine.
         reads: records what readers have seen; None: nothing is recorded.
         trusts_local: whether programs on this machine may read without a token.
+        receipts: waits for the events of a collector's receipt; None: this server has no collector.
     """
 
     home: Path
@@ -37,6 +39,7 @@ class Site:
     webhook_hosts: frozenset[str] = frozenset()
     reads: Reads | None = None
     trusts_local: bool = False
+    receipts: Wait | None = None
 
 
 def application(hub: Hub, terms: Terms, send_timeout: float, site: Site) -> Starlette:
@@ -51,6 +54,6 @@ def application(hub: Hub, terms: Terms, send_timeout: float, site: Site) -> Star
     policy, sessions = PolicyFile(site.conf, site.home).current, Sessions(SessionKey(site.home).secret)
     readers = Readers(policy, sessions, trusts_local=site.trusts_local)
     webhooks = Webhooks(hub, readers, terms, site.home, site.webhook_hosts, site.reads)
-    api = StreamingApi(hub, readers, sessions, terms, send_timeout, site.reads)
+    api = StreamingApi(hub, readers, sessions, terms, send_timeout, site.reads, Receipts(site.receipts))
     app = api.app(more=[live_route(site.currency), *webhooks.routes])
     return with_documents(webhooks.attach(app))

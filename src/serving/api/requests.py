@@ -71,6 +71,24 @@ def position_of(fields: Mapping[str, Any]) -> str | None:
     return _text(fields, "after")
 
 
+def as_of_of(fields: Mapping[str, Any]) -> str | None:
+    """The position in `as_of` that rows are read as of; None without one: the latest rows.
+
+    Raises:
+        MillraceError: if it is no text.
+    """
+    return _text(fields, "as_of")
+
+
+def receipt_of(fields: Mapping[str, Any]) -> str | None:
+    """The receipt of a collector in `receipt` to wait for; None without one.
+
+    Raises:
+        MillraceError: if it is no text.
+    """
+    return _text(fields, "receipt")
+
+
 def seconds_of(fields: Mapping[str, Any], name: str, default: float, most: float) -> float:
     """A number of seconds.
 

@@ -68,10 +68,16 @@ _PAGE = {"text/html": {"schema": {"type": "string"}}}
 _WAIT = {"type": "number", "minimum": 0, "maximum": 120}
 _ID = {"name": "id", "in": "path", "required": True, "schema": TEXT}
 
+_PAST = [
+    _in_query("as_of", TEXT, "Rows as of a position: a time, an ingest stamp in microseconds, or `latest`."),
+    _in_query("receipt", TEXT, "A collector's receipt, whose events are waited for first."),
+    _in_query("wait", _WAIT, "With `receipt`: seconds to wait.", 1),
+]
+
 OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/v1/tables"): {"responses": {"200": _answer("The tables.", _json("Tables")), **_UNKNOWN}},
     ("GET", "/v1/rows"): {
-        "parameters": _WANTED,
+        "parameters": [*_WANTED, *_PAST],
         "responses": {
             "200": _answer("The rows.", _LINES, Millrace_Position="Follow the rows with it."),
             **_REFUSED,

@@ -16,15 +16,21 @@ class Cursor:
         position: position after which to begin; None: begin with a snapshot.
         table_ids: by table, its id at the position, or at least the first eight characters; unknown ids are
             missing or empty.
+        start: versions of the snapshot to begin with; None: the latest.
 
     Raises:
         MillraceError: if a table was recreated.
     """
 
     def __init__(
-        self, source: Source, position: Position | None = None, table_ids: Mapping[str, str] | None = None
+        self,
+        source: Source,
+        position: Position | None = None,
+        table_ids: Mapping[str, str] | None = None,
+        start: Position | None = None,
     ) -> None:
         self._source = source
+        self._start = start
         self.position = dict(position or {})
         """Versions by table whose changes have been read; empty before a snapshot."""
         self.table_ids = dict(table_ids or {})
@@ -49,7 +55,8 @@ class Cursor:
         if not known and min(latest.values()) < 0:
             return
         self._verify()
-        for group in self._source.between(known, latest) if known else self._snapshot(latest):
+        snapshot = self._start or latest
+        for group in self._source.between(known, latest) if known else self._snapshot(snapshot):
             self._verify()  # again, since a table may be replaced while its files are read
             self.position = dict(group.position)
             yield group

@@ -10,10 +10,12 @@ from typing import Any
 
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
+from lakehouse.readers.positions import snapshot_versions
 from lakehouse.readers.versioned_tables import VersionedTables
 from serving.processes.query_processes import QueryProcesses
 from serving.query_limits import QueryLimits, TryLaterError
 from serving.sources.query_source import QuerySource
+from serving.sources.row_changes import Position
 from serving.sources.row_filter import wanted_of
 from serving.sources.shared_changes import SharedChanges
 from serving.sources.source import Source
@@ -192,6 +194,14 @@ class Hub:
         view = view_of(role, wanted.table or "")
         narrowed = wanted_of(view, wanted.where, wanted.select)
         return TableSource(self._tables, view, narrowed, self._shared)
+
+    def position_of(self, source: Source, as_of: str | None) -> Position | None:
+        """The position to read first, or as of a position; None while a table is missing.
+
+        Raises:
+            MillraceError: if the tables can't be read as of it.
+        """
+        return source.first() if as_of is None else snapshot_versions(self._tables, as_of, source.tables)
 
     def subject(self, wanted: Wanted, role: Role, source: Source) -> Subject:
         """The content of a source's resume tokens."""

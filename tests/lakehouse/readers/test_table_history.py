@@ -85,3 +85,21 @@ def test_threads_that_ask_at_the_same_time_share_a_query() -> None:
         log.may_answer.set()
         assert {each.result() for each in (first, *others)} == {2}
     assert len(log.readings) <= 3  # the first, one for all who asked during it, and one for a straggler
+
+
+def test_history_is_not_read_while_there_is_no_later_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, now = Log(3), [100.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    history = TableHistory(log.read, lambda version: max(log.versions) > version)
+    for _ in range(5):
+        now[0] += 1
+        assert history.latest() == 2
+    assert len(log.readings) == 1
+    log.versions.append(3)
+    now[0] += 1
+    assert history.latest() == 3
+    log.made_at = _NOON + timedelta(days=1)  # created again, with as many commits
+    now[0] += 10
+    before = history.find(3)
+    assert history.latest() == 3
+    assert history.find(3) != before

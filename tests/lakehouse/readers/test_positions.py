@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 from kit.records import NOON
 from kit.warehouse_builder import append_rows
 from lakehouse.errors import MillraceError
+from lakehouse.readers.open_tables import open_tables
+from lakehouse.readers.positions import find_position, versions_as_of
 from lakehouse.settings import load_settings
 from lakehouse.timestamps import rfc3339, to_micros
 from millrace.cli import app, register_commands
-from millrace.tables.as_of import find_position, versions_as_of
 
 BATCHES = 12
 TABLES = ("silver.events", "gold.conversions", "gold.traffic")
@@ -75,21 +76,21 @@ def test_tables_agree_as_of_every_position(home: Path) -> None:
 
 def test_commit_beyond_the_position_hides_later_ones_of_another_job(home: Path) -> None:
     settings, before = load_settings(home=home), to_micros(stamp(BATCHES - 1))
-    known = versions_as_of(settings, before)["silver.events"]
+    known = versions_as_of(open_tables(settings), before)["silver.events"]
     append_rows(home, "silver.events", [{"event_id": "next"}], before + 2)
     append_rows(home, "silver.events", [{"event_id": "late"}], before)
-    assert versions_as_of(settings, before)["silver.events"] == known
-    assert versions_as_of(settings, before + 2)["silver.events"] == (known or 0) + 2
+    assert versions_as_of(open_tables(settings), before)["silver.events"] == known
+    assert versions_as_of(open_tables(settings), before + 2)["silver.events"] == (known or 0) + 2
 
 
 @pytest.mark.parametrize("position", ["yesterday", "1970-01-01T00:00:00Z"])
 def test_position_that_is_none_is_an_error(home: Path, position: str) -> None:
     with pytest.raises(MillraceError, match="position"):
-        find_position(load_settings(home=home), position)
+        find_position(open_tables(load_settings(home=home)), position)
 
 
 def test_version_that_vacuum_removed_is_an_error(home: Path) -> None:
     for file in (home / "warehouse/silver/events/_delta_log").glob("*[01].json"):
         file.unlink()
     with pytest.raises(MillraceError, match="as of 2026-03-01T12:00:04Z any more"):
-        versions_as_of(load_settings(home=home), to_micros(stamp(4)))
+        versions_as_of(open_tables(load_settings(home=home)), to_micros(stamp(4)))

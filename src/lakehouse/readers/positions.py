@@ -1,6 +1,6 @@
 """Positions of the past: an ingest stamp, and the version of each table that is done up to it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from deltalake.exceptions import DeltaError
@@ -10,11 +10,8 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.ops import LEDGER
 from lakehouse.contracts.traffic import TRAFFIC
 from lakehouse.errors import MillraceError
-from lakehouse.readers.open_tables import open_tables
-from lakehouse.readers.versioned_tables import last_version_within
-from lakehouse.settings import Settings
+from lakehouse.readers.versioned_tables import VersionedTables, last_version_within
 from lakehouse.timestamps import from_micros, rfc3339, to_micros
-from millrace.tables.pins import Versions
 
 LATEST = "latest"
 _LAYERS = ("silver", "gold")
@@ -23,20 +20,20 @@ STAMPS = {KAFKA_RECORDS.name: "ingested_at", LEDGER.name: "position"}
 """Tables whose rows have the ingest stamp that they are of, which their commits lack."""
 
 
-def find_position(settings: Settings, text: str) -> int:
+def find_position(tables: VersionedTables, text: str) -> int:
     """The position of the last commit to gold.traffic up to a time, in microseconds.
 
     Publish writes gold.traffic last, and less often than other tables. At its positions all tables have the
     same input, and the pages read them there too. Without gold.traffic, the time itself.
 
     Args:
-        settings: the settings in force.
+        tables: the tables.
         text: a time in RFC 3339, an ingest stamp in microseconds, or `latest`.
 
     Raises:
         MillraceError: if it is neither, or before the first position that the log still has.
     """
-    wanted, tables = _read(text), open_tables(settings)
+    wanted = _read(text)
     version = tables.latest_version(TRAFFIC.name)
     if version < 0:
         if wanted is None:
@@ -54,18 +51,22 @@ def find_position(settings: Settings, text: str) -> int:
     )
 
 
-def versions_as_of(settings: Settings, position: int, names: Iterable[str] | None = None) -> Versions:
+def versions_as_of(
+    tables: VersionedTables, position: int, names: Iterable[str] | None = None
+) -> Mapping[str, int | None]:
     """By table of silver and gold, the last version before the first commit beyond a position.
 
+    None for a table that does not exist.
+
     Args:
-        settings: the settings in force.
+        tables: the tables.
         position: an ingest stamp in microseconds.
         names: the tables; None: all of silver and gold.
 
     Raises:
         MillraceError: if VACUUM or log retention has removed one of them.
     """
-    tables, found = open_tables(settings), dict[str, int | None]()
+    found = dict[str, int | None]()
     wanted = TABLES if names is None else names
     for name in (name for name in wanted if TABLES[name].layer in _LAYERS):
         latest = tables.latest_version(name)
@@ -80,6 +81,29 @@ def versions_as_of(settings: Settings, position: int, names: Iterable[str] | Non
             ) from error
         found[name] = version
     return found
+
+
+def snapshot_versions(tables: VersionedTables, text: str, names: Iterable[str]) -> dict[str, int]:
+    """The versions of some tables as of a position, at which a reader of rows and changes may begin.
+
+    Args:
+        tables: the tables.
+        text: the position, see `find_position`.
+        names: tables of silver and gold.
+
+    Raises:
+        MillraceError: if there is no such position, or a table can't be read as of it.
+    """
+    names = tuple(names)
+    if others := [name for name in names if TABLES[name].layer not in _LAYERS]:
+        raise MillraceError(
+            f"{others[0]} is not read as of a position",
+            "Tables of silver and gold are",
+        )
+    found = versions_as_of(tables, find_position(tables, text), names)
+    if missing := [name for name, version in found.items() if version is None]:
+        raise MillraceError(f"there is no table {missing[0]} yet", "`millrace run` writes it")
+    return {name: version for name, version in found.items() if version is not None}
 
 
 def _read(text: str) -> int | None:
