@@ -7,7 +7,7 @@ import polars as pl
 from schema import COLUMNS, CORRECTIONS
 
 from lakehouse.contracts import TABLES
-from lakehouse.readers.sql_warehouse import Execute
+from lakehouse.readers.catalog_sql import Execute
 from tables.backend import ReadError, high_water_mark
 from tables.query import Facts, Measure, Query, Version
 

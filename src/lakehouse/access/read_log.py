@@ -179,7 +179,7 @@ def read_log(settings: "Settings") -> ReadLog | None:
 
     tables = catalog_tables(settings.catalog)
     _show_warnings()
-    return ReadLog(lambda rows: tables.append(READS, rows))
+    return ReadLog(lambda rows: tables.sql.append(READS, rows))
 
 
 def local_user() -> str:

@@ -1,8 +1,7 @@
 """Tables in a catalog, read through a SQL warehouse: their changes are those of Delta's change data feed."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
@@ -16,19 +15,14 @@ from lakehouse.contracts.table import Table
 from lakehouse.delta.log_files import parse_metadata
 from lakehouse.delta.row_pairs import changes_between, commit_columns
 from lakehouse.errors import MillraceError
+from lakehouse.readers.catalog_sql import CatalogSql, Execute
 from lakehouse.readers.stored_changes import StoredChanges
 from lakehouse.readers.table_history import TableHistory
-from lakehouse.rows.duckdb_sql import spark_text_literal
-from lakehouse.rows.row_json import row_json
 
 MOST_ROWS = 1_000_000
 """Rows that a query may read of a table: they are copied."""
-_GONE = ("CHANGE_DATA", "CHANGE_TABLE_FEED", "TIME_TRAVEL", "VERSION", "FILE_NOT_EXIST", "FILE_NOT_FOUND")
 _NONE_LATER = "CDC_START_VERSION_AFTER_LATEST"
 _BEFORE, _AFTER = ["delete", "update_preimage"], ["insert", "update_postimage"]
-
-Execute = Callable[[str, dict[str, Any]], pa.Table]
-"""Runs a statement with named parameters (`:name`). Raises `LookupError` if the table does not exist."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +67,8 @@ class CatalogTables:
     poll_seconds = 0.1
 
     def __init__(self, execute: Execute, catalog: str) -> None:
-        self._execute = execute
-        self._catalog = catalog
+        self.sql = CatalogSql(execute, catalog)
+        """Statements on the tables."""
         self._histories: dict[str, TableHistory] = {}
         self._feeds: dict[str, StoredChanges] = {}
         self._lock = threading.Lock()
@@ -96,49 +90,17 @@ class CatalogTables:
 
     def created_at(self, name: str) -> datetime:
         """When the table was created, from `DESCRIBE DETAIL`."""
-        found: datetime = self._run(f"DESCRIBE DETAIL {self._quoted(name)}", name)["createdAt"][0].as_py()
+        found: datetime = self.sql.run(f"DESCRIBE DETAIL {self.sql.quoted(name)}", name)["createdAt"][
+            0
+        ].as_py()
         return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
-
-    def existing(self, layers: Iterable[str]) -> set[str]:
-        """The tables that there are in some layers, views included."""
-        found = set()
-        for layer in layers:
-            with suppress(LookupError):
-                rows = self._run(f"SHOW TABLES IN `{self._catalog}`.`{layer}`", layer)
-                found |= {f"{layer}.{name}" for name in rows["tableName"].to_pylist()}
-        return found
-
-    def execute(self, statement: str) -> None:
-        """Execute a statement.
-
-        Raises:
-            MillraceError: if it fails.
-        """
-        try:
-            self._execute(statement, {})
-        except Exception as error:  # drivers raise many types
-            start = " ".join(statement.split()[:6])
-            raise MillraceError(
-                f"`{start} …` fails: {_first_line(error)}", "The principal needs that right in the catalog"
-            ) from error
-
-    def query(self, text: str) -> pa.Table:
-        """The result of a query in the warehouse's own SQL.
-
-        Raises:
-            MillraceError: if it fails.
-        """
-        try:
-            return self._execute(text, {})
-        except Exception as error:  # drivers raise many types
-            raise MillraceError(_first_line(error), "`DESCRIBE layer.table` shows the columns") from error
 
     def table_id(self, name: str) -> str:
         """The id in `DESCRIBE DETAIL`, read again if the history is that of another table."""
         history = self._history(name)
         if not history.table_id:
             try:
-                found = self._run(f"DESCRIBE DETAIL {self._quoted(name)}", name)
+                found = self.sql.run(f"DESCRIBE DETAIL {self.sql.quoted(name)}", name)
             except LookupError:
                 return ""
             history.table_id = str(found["id"][0].as_py())
@@ -168,22 +130,6 @@ class CatalogTables:
         commit = commit_columns(version, entry.written_at // 1_000, entry.user_metadata)
         return changes_between(table, before, after, commit)
 
-    def append(self, table: Table, rows: pa.Table) -> None:
-        """Append rows to an existing table in one commit.
-
-        Args:
-            table: its contract.
-            rows: its columns, in order; times with a time zone, no bytes.
-
-        Raises:
-            LookupError: if there is no table.
-        """
-        schema = f"array<struct<{', '.join(f'`{each.name}`: {each.type}' for each in table.columns)}>>"
-        values = spark_text_literal(f"[{','.join(row_json(row).decode() for row in rows.to_pylist())}]")
-        self._execute(
-            f"INSERT INTO {self._quoted(table.name)} SELECT inline(from_json({values}, '{schema}'))", {}
-        )
-
     def select(self, table: Table, version: int, limit: int | None = None) -> pa.Table:
         """The rows of a version, in the columns of a contract.
 
@@ -195,22 +141,22 @@ class CatalogTables:
         Raises:
             MillraceError: if they can't be read any more.
         """
-        source = f"{self._quoted(table.name)} VERSION AS OF {version:d}"
+        source = f"{self.sql.quoted(table.name)} VERSION AS OF {version:d}"
         most = "" if limit is None else f" LIMIT {limit:d}"
         what = f"version {version} of {table.name}"
         try:
-            there = set(self._run(f"SELECT * FROM {source} LIMIT 0", what).column_names)
+            there = set(self.sql.run(f"SELECT * FROM {source} LIMIT 0", what).column_names)
             names = ", ".join(f"`{name}`" for name in table.column_names if name in there) or "1"
-            return _typed(table, self._run(f"SELECT {names} FROM {source}{most}", what))
+            return _typed(table, self.sql.run(f"SELECT {names} FROM {source}{most}", what))
         except LookupError as error:
             raise _missing(table.name) from error
 
     def _history(self, name: str) -> TableHistory:
         with self._lock:
             if name not in self._histories:
-                text = f"DESCRIBE HISTORY {self._quoted(name)} LIMIT "
+                text = f"DESCRIBE HISTORY {self.sql.quoted(name)} LIMIT "
                 self._histories[name] = TableHistory(
-                    lambda count: self._run(f"{text}{count:d}", name), partial(self._has_later, name)
+                    lambda count: self.sql.run(f"{text}{count:d}", name), partial(self._has_later, name)
                 )
             return self._histories[name]
 
@@ -223,42 +169,19 @@ class CatalogTables:
     def _has_later(self, name: str, version: int) -> bool:
         """Whether a table may have a commit after a version: the feed of later ones can be planned."""
         try:
-            self._execute(f"SELECT * FROM {self._changes_from(name, version + 1)} LIMIT 0", {})
-        except Exception as error:  # noqa: BLE001 - drivers raise many types; the history tells the others apart
+            self.sql.run(f"SELECT * FROM {self._changes_from(name, version + 1)} LIMIT 0", name)
+        except (LookupError, MillraceError) as error:  # the history tells others apart
             return _NONE_LATER not in str(error)
         self._feed(name).expect(version + 1)
         return True
 
     def _changed_rows(self, name: str, first: int, last: int | None) -> pa.Table:
         what = f"the changes of version {first} of {name}"
-        return self._run(f"SELECT * FROM {self._changes_from(name, first, last)}", what)
+        return self.sql.run(f"SELECT * FROM {self._changes_from(name, first, last)}", what)
 
     def _changes_from(self, name: str, first: int, last: int | None = None) -> str:
         upto = "" if last is None else f", {last:d}"
-        return f"table_changes('{self._quoted(name)}', {first:d}{upto})"
-
-    def _quoted(self, name: str) -> str:
-        return ".".join(f"`{part}`" for part in (self._catalog, *name.split(".")))
-
-    def _run(self, text: str, what: str) -> pa.Table:
-        try:
-            return self._execute(text, {})
-        except LookupError:
-            raise
-        except Exception as error:  # drivers raise many types
-            reason = _first_line(error)
-            if any(word in reason for word in _GONE):
-                raise MillraceError(
-                    f"{what} can't be read any more: {reason}",
-                    "Begin with a snapshot, and go on with the changes after it",
-                ) from error
-            raise MillraceError(
-                f"the SQL warehouse can't read {what}: {reason}", "Try again; the warehouse's log says more"
-            ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:200]
+        return f"table_changes('{self.sql.quoted(name)}', {first:d}{upto})"
 
 
 def _typed(table: Table, rows: pa.Table) -> pa.Table:

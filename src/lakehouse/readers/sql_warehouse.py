@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from lakehouse.errors import MillraceError
-from lakehouse.readers.catalog_tables import CatalogTables, Execute
+from lakehouse.readers.catalog_sql import Execute
+from lakehouse.readers.catalog_tables import CatalogTables
 
 _MISSING = (
     "TABLE_OR_VIEW_NOT_FOUND",

@@ -41,12 +41,12 @@ def apply(
         )
     policy = load_policy(settings.conf, settings.home)
     tables = catalog_tables(settings.catalog)
-    existing = tables.existing({table.layer for table in TABLES.values()})
+    existing = tables.sql.existing({table.layer for table in TABLES.values()})
     statements = list(view_statements(policy.roles, settings.catalog, existing))
     for statement in statements:
         if dry_run:
             typer.echo(f"{_KEY.sub('<key>', statement)};")
         else:
-            tables.execute(statement)
+            tables.sql.execute(statement)
     if not dry_run:
         typer.echo(f"Applied {len(statements)} statements to {settings.catalog}.")

@@ -88,7 +88,7 @@ def _run_on_catalog(
     tables = catalog_tables(catalog)
     if _lists_tables(query):
         names = TABLES if role is None else role.tables
-        there = tables.existing(_LAYERS)
+        there = tables.sql.existing(_LAYERS)
         return _table_list({name: name in there for name in names})
 
     def versions(names: Collection[str]) -> Versions:

@@ -54,7 +54,7 @@ def run_in_warehouse(
             node.set("version", exp.Version(this="VERSION", kind="AS OF", expression=number))
     for function in tree.find_all(exp.Anonymous):
         function.set("this", _FUNCTIONS.get(function.name.upper(), function.this))
-    found = pl.DataFrame(pl.from_arrow(tables.query(tree.sql(dialect="databricks"))))
+    found = pl.DataFrame(pl.from_arrow(tables.sql.query(tree.sql(dialect="databricks"))))
     return found.with_columns(pl.col(pl.Datetime("us", "UTC")).dt.replace_time_zone(None)), read
 
 

@@ -1,0 +1,114 @@
+"""SQL statements on the tables of a catalog, with errors that say what could not be done."""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+import pyarrow as pa
+
+from lakehouse.contracts.table import Table
+from lakehouse.errors import MillraceError
+from lakehouse.rows.duckdb_sql import spark_text_literal
+from lakehouse.rows.row_json import row_json
+
+_GONE = ("CHANGE_DATA", "CHANGE_TABLE_FEED", "TIME_TRAVEL", "VERSION", "FILE_NOT_EXIST", "FILE_NOT_FOUND")
+
+Execute = Callable[[str, dict[str, Any]], pa.Table]
+"""Runs a statement with named parameters (`:name`). Raises `LookupError` if the table does not exist."""
+
+
+class CatalogSql:
+    """Runs statements in a SQL warehouse.
+
+    Args:
+        run: runs one.
+        catalog: the catalog of the layers.
+    """
+
+    def __init__(self, run: Execute, catalog: str) -> None:
+        self._execute = run
+        self._catalog = catalog
+
+    def quoted(self, name: str) -> str:
+        """A table's name with its catalog."""
+        return ".".join(f"`{part}`" for part in (self._catalog, *name.split(".")))
+
+    def run(self, text: str, what: str) -> pa.Table:
+        """The result of a statement.
+
+        Args:
+            text: the statement.
+            what: what it reads, for the error.
+
+        Raises:
+            LookupError: if there is no such table or schema.
+            MillraceError: if it fails, or what it reads is gone.
+        """
+        try:
+            return self._execute(text, {})
+        except LookupError:
+            raise
+        except Exception as error:  # drivers raise many types
+            reason = _first_line(error)
+            if any(word in reason for word in _GONE):
+                raise MillraceError(
+                    f"{what} can't be read any more: {reason}",
+                    "Begin with a snapshot, and go on with the changes after it",
+                ) from error
+            raise MillraceError(
+                f"the SQL warehouse can't read {what}: {reason}", "Try again; the warehouse's log says more"
+            ) from error
+
+    def existing(self, layers: Iterable[str]) -> set[str]:
+        """The tables that there are in some layers, views included."""
+        found = set()
+        for layer in layers:
+            with suppress(LookupError):
+                rows = self.run(f"SHOW TABLES IN `{self._catalog}`.`{layer}`", layer)
+                found |= {f"{layer}.{name}" for name in rows["tableName"].to_pylist()}
+        return found
+
+    def execute(self, statement: str) -> None:
+        """Execute a statement.
+
+        Raises:
+            MillraceError: if it fails.
+        """
+        try:
+            self._execute(statement, {})
+        except Exception as error:  # drivers raise many types
+            start = " ".join(statement.split()[:6])
+            raise MillraceError(
+                f"`{start} …` fails: {_first_line(error)}", "The principal needs that right in the catalog"
+            ) from error
+
+    def query(self, text: str) -> pa.Table:
+        """The result of a query in the warehouse's own SQL.
+
+        Raises:
+            MillraceError: if it fails.
+        """
+        try:
+            return self._execute(text, {})
+        except Exception as error:  # drivers raise many types
+            raise MillraceError(_first_line(error), "`DESCRIBE layer.table` shows the columns") from error
+
+    def append(self, table: Table, rows: pa.Table) -> None:
+        """Append rows to an existing table in one commit.
+
+        Args:
+            table: its contract.
+            rows: its columns, in order; times with a time zone, no bytes.
+
+        Raises:
+            LookupError: if there is no table.
+        """
+        schema = f"array<struct<{', '.join(f'`{each.name}`: {each.type}' for each in table.columns)}>>"
+        values = spark_text_literal(f"[{','.join(row_json(row).decode() for row in rows.to_pylist())}]")
+        self._execute(
+            f"INSERT INTO {self.quoted(table.name)} SELECT inline(from_json({values}, '{schema}'))", {}
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0][:200]
