@@ -150,8 +150,10 @@ def test_decision_record_has_its_four_sections_in_order(decision: Path) -> None:
     assert -1 not in places
 
 
-def test_decision_records_are_numbered_without_gaps() -> None:
-    assert [int(decision.name[:4]) for decision in DECISIONS] == list(range(1, len(DECISIONS) + 1))
+def test_decision_records_have_numbers_of_their_own() -> None:
+    """A number is given before its page is written, so that one may be missing for a while."""
+    numbers = [int(decision.name[:4]) for decision in DECISIONS]
+    assert numbers == sorted(set(numbers))
 
 
 @pytest.mark.skipif(find_spec("zensical") is None, reason="the site generator needs Python 3.11")

@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyspark
@@ -42,6 +43,10 @@ class CatalogServer:
     def run(self, text: str) -> None:
         """Execute a statement."""
         self._connection.session().sql(text).collect()
+
+    def session(self) -> Any:
+        """The session of Spark Connect."""
+        return self._connection.session()
 
     def query(self, text: str) -> pa.Table:
         """The result of a query."""

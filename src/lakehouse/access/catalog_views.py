@@ -1,4 +1,7 @@
-"""Views of a catalog for roles: each role has a schema with the rows and columns that it sees."""
+"""Views of a catalog for roles: each role has a schema with the rows and columns that it sees.
+
+Decision: docs/decisions/0059.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from datetime import date, datetime
