@@ -60,7 +60,9 @@ class Plan:
         if self.shop_port:
             parts.append(demo_shop.shop_service(settings, self.shop_port, needs))
         sources = load_shop_rules(settings.conf).sources
-        parts += [capture_service(settings, name, needs) for name, each in sources.items() if each.database]
+        shop = (demo_shop.SHOP,) if self.shop_port else ()
+        captured = [name for name, each in sources.items() if each.database]
+        parts += [capture_service(settings, name, (*needs, *shop)) for name in captured]
         if self.history:
             parts.append(demo_traffic.history_service(settings, self.history, self.rate, needs))
             needs = (*needs, demo_traffic.HISTORY)
