@@ -5,6 +5,7 @@ import threading
 from collections import defaultdict
 from dataclasses import dataclass
 
+from delta.exceptions import DeltaConcurrentModificationException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
@@ -127,10 +128,18 @@ class DeclaredTables:
                 self._store_changes(table.name)
 
     def _store_changes(self, name: str) -> None:
-        """Set the change data feed of a table that was created without it."""
-        found = self._spark.sql(f"SHOW TBLPROPERTIES {name}").where(F.col("key") == FEED).collect()
-        if not found or found[0].value != "true":
-            self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{FEED}' = 'true')")
+        """Set the change data feed of a table that was created without it, or let another job have set it."""
+
+        def is_set() -> bool:
+            found = self._spark.sql(f"SHOW TBLPROPERTIES {name}").where(F.col("key") == FEED).collect()
+            return bool(found) and found[0].value == "true"
+
+        if not is_set():
+            try:
+                self._spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('{FEED}' = 'true')")
+            except DeltaConcurrentModificationException:
+                if not is_set():
+                    raise
 
     def _has_layer(self, layer: str) -> bool:
         """Whether a catalog has the schema. The bundle creates it for users who may not create schemas."""
