@@ -196,7 +196,10 @@ def send_again(world: World) -> list[Stored]:
     """Commit copies of all erased records, and events of erased identities that come late."""
     copies = [each.record for each in world.bronze.stored if uid_of(each) in world.uids]
     late = [
-        record(message(f"late-{number}", text, "page", from_micros(1), userId=text))
+        record(
+            message(f"late-{number}", text, "page", from_micros(1))
+            | ({"userId": text} if text in world.person.users else {})
+        )
         for number, text in enumerate(world.texts)
     ]
     world.bronze.commit([replace(each, partition=1) for each in copies] + late)
