@@ -1,7 +1,6 @@
 """Persons of a small world are erased from all tables: what is left is a world in which they never were."""
 
 import random
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -15,9 +14,9 @@ from pyspark.sql import SparkSession
 from kit.erased_worlds import erased_uids, files_with, oracle_without, without
 from kit.oracle import Oracle, read_record
 from kit.oracle_identities import persons_of
-from kit.pipeline import JOBS, assert_as_the_oracle, run_jobs
+from kit.pipeline import assert_as_the_oracle, run_jobs
 from kit.records import Bronze, Stored, message, record
-from kit.scenarios import cost_records, cut, rate_records, rush_events, search_events, story_events
+from kit.scenarios import cost_records, cut, rate_records, rush_events, story_events
 from kit.spark import empty_home
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
@@ -149,47 +148,6 @@ def test_erased_persons_were_never_there(world: World) -> None:
     world.is_as_if_they_never_were(arrived)
     world.rebuild()
     world.is_as_if_they_never_were(arrived)
-
-
-def test_persons_are_erased_while_jobs_run(world: World) -> None:
-    more = search_events(visitors=12)
-    parts = [[each.record for each in more[start::4]] for start in range(4)]
-    with running_jobs(world):
-        world.bronze.commit(parts[0])
-        request = world.erase()
-        world.bronze.commit(parts[1])
-        arrived = send_again(world)
-        world.bronze.commit(parts[2])
-    world.bronze.commit(parts[3])
-    run_jobs(world.spark, world.settings)
-    assert Register(world.settings.home).find(request).state == "erased"
-    world.is_as_if_they_never_were(arrived)
-
-
-@contextmanager
-def running_jobs(world: World) -> Iterator[None]:
-    """Run refine, repair and publish meanwhile, as the engine does."""
-    settings = world.settings.model_copy(
-        update={name: timedelta(milliseconds=200) for name in ("trigger_interval", "repair_interval")}
-    )
-    stop, failed = threading.Event(), list[Exception]()
-
-    def keep_running(job: str) -> None:
-        try:
-            JOBS[job](JobContext(job, world.spark.newSession(), settings, once=False, stop=stop))
-        except Exception as error:  # noqa: BLE001 - asserted by the test's own thread
-            failed.append(error)
-
-    threads = [threading.Thread(target=keep_running, args=(job,)) for job in JOBS]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join(300)
-    assert failed == []
 
 
 def send_again(world: World) -> list[Stored]:

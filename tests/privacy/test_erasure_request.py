@@ -9,6 +9,7 @@ import pytest
 from kit.warehouse_builder import append_rows
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
+from millrace.local.status.due_requests import due_requests
 from millrace.operations.erasure_request import prepare_erasure, read_identities
 from privacy.erasure.unfinished import unfinished
 from privacy.erasure.work_folder import WorkFolder
@@ -87,3 +88,13 @@ def test_file_of_identities(tmp_path: Path) -> None:
         read_identities(file)
     with pytest.raises(MillraceError, match="can't be read"):
         read_identities(tmp_path / "none.csv")
+
+
+def test_status_names_an_erasure_until_it_has_ended(settings: Settings) -> None:
+    assert due_requests(settings) == []
+    number, _ = prepare_erasure(settings, None, ["ann"], [], "letter")
+    (line,) = due_requests(settings)
+    assert f"`millrace erase --request {number}`" in line
+    assert "ann" not in line
+    WorkFolder(settings.home, number).remove()
+    assert due_requests(settings) == []
