@@ -1,6 +1,5 @@
 """Requests that schemathesis generates from the OpenAPI document get documented responses."""
 
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -26,14 +25,13 @@ from schemathesis.specs.openapi.checks import (  # noqa: E402
 _STREAM_PATH = "/v1/changes"
 
 
-@pytest.fixture(scope="module")
-def api_schema(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    home: Path = tmp_path_factory.mktemp("home")
-    append_rows(home, "gold.funnel", [{"day": date(2026, 1, 1), "step": "visit", "visitors": 1}])
-    hub = Hub(FolderTables(home / "warehouse"), Limits())
-    app = application(hub, Terms(), 30.0, Site(home, home / "conf", trusts_local=True))
-    yield schemathesis.openapi.from_asgi("/openapi.json", from_this_machine(app))
-    hub.stop()
+@pytest.fixture
+def api_schema(tmp_path: Path) -> Any:
+    """The schema of an application for one test, after which schemathesis ends its lifespan."""
+    append_rows(tmp_path, "gold.funnel", [{"day": date(2026, 1, 1), "step": "visit", "visitors": 1}])
+    hub = Hub(FolderTables(tmp_path / "warehouse"), Limits())
+    app = application(hub, Terms(), 30.0, Site(tmp_path, tmp_path / "conf", trusts_local=True))
+    return schemathesis.openapi.from_asgi("/openapi.json", from_this_machine(app))
 
 
 @pytest.mark.parametrize(("method", "path"), [each for each in OPERATIONS if each[1] != _STREAM_PATH])
