@@ -22,6 +22,7 @@ from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import SESSIONS
 from lakehouse.delta.commit_log import read_commits
 from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.table_properties import STATISTICS
 from lakehouse.delta.write_changes import folded_changes, write_changes
 from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.settings import Settings
@@ -64,6 +65,7 @@ def test_changed_column_type_is_migrated_to_that_of_the_contract(spark: SparkSes
     settings = empty_home(spark, tmp_path)
     Lakehouse(spark.newSession(), settings, "test").read(SESSIONS.name)
     folder = settings.warehouse / "silver" / "sessions"
+    spark.sql(f"ALTER TABLE {SESSIONS.name} UNSET TBLPROPERTIES ('{STATISTICS}')")  # it names columns
     of_today = DeltaTable(folder)
     older = spark.createDataFrame([("s", 7)], "session_id string, events int").withColumns(
         {"is_open": F.lit(True), "page_views": F.lit(2.5), "channel": F.lit("Email")}
