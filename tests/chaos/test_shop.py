@@ -1,6 +1,6 @@
 """Capture, broker and PostgreSQL are killed: no change is lost or doubled, and no version either.
 
-SHOP_TRANSACTIONS and SHOP_KILLS set the size: 50,000 and 10 take an hour.
+SHOP_TRANSACTIONS, SHOP_KILLS and SHOP_POINTS set the size.
 """
 
 import os
