@@ -49,7 +49,8 @@ def change_prices(connection: psycopg.Connection[Any], rng: Random) -> None:
     product = PRODUCTS.choose(rng)
     factor = rng.choice((0.9, 0.95, 1.05, 1.1))
     connection.execute(
-        "UPDATE products SET price = round(price * %s, 2) WHERE id = %s", (factor, product.product_id)
+        "UPDATE products SET price = round(price * %s::numeric, 2) WHERE id = %s",
+        (factor, product.product_id),
     )
     connection.execute(
         "UPDATE customers SET plan = %s WHERE id = (SELECT id FROM customers ORDER BY md5(id || %s) LIMIT 1)",
