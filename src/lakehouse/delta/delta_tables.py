@@ -31,15 +31,15 @@ class Lakehouse:
     job's input is in the table. After a crash the job reads its progress from the table itself.
 
     Args:
-        spark: a session that no other job uses, since metadata of a merge is set on the session.
+        spark: a session that no other job uses.
         settings: the settings in force.
         job: the job's name, written into its commits.
 
     Attributes:
         pinned: maps a table's name to the version that is read instead of the latest, or to None.
         counter: counts commits and reads of tables.
-        files_per_append: number of files that an append writes at most; None: as many as the frame has
-            partitions.
+        files_per_append: number of files that an append, or a replaced partition, has at most; None: as many
+            as the frame has partitions.
     """
 
     def __init__(self, spark: SparkSession, settings: Settings, job: str) -> None:
@@ -54,7 +54,7 @@ class Lakehouse:
         self._declared = DeclaredTables(spark, settings)
         if settings.catalog:
             use_catalog(spark, settings.catalog)
-        self._tables = SparkTables(spark)
+        self._tables = SparkTables(spark, settings.catalog)
 
     def read(self, name: str) -> DataFrame:
         """The table at its latest or pinned version. Created empty if it does not exist."""
@@ -128,7 +128,8 @@ class Lakehouse:
 
         def write(transaction: Transaction, more: Mapping[str, object]) -> None:
             written = {**self._metadata(upto, **metadata), **more}
-            self._tables.merge(TABLES[name], changes, scope, written, transaction)
+            files = self.files_per_append
+            self._tables.merge(TABLES[name], changes, scope, written, transaction, files)
 
         self._commit(name, write)
 

@@ -1,4 +1,4 @@
-"""Merges changes into a table by its key (MERGE)."""
+"""Merges changes into a table by its key: by MERGE, or by replacing the one partition that they affect."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Scope:
     The default prunes none.
 
     Args:
-        flag: a column that is true.
+        flag: a column that is true; if the table is partitioned by it, that partition is replaced.
         time: a column with a time that is in the ranges of `near`.
         near: time ranges.
     """
@@ -38,25 +38,52 @@ class Scope:
         return all_of(conditions)
 
 
-def merge_changes(spark: SparkSession, table: Table, changes: DataFrame, scope: Scope) -> None:
+def merge_changes(
+    spark: SparkSession, table: Table, changes: DataFrame, scope: Scope, files: int | None = None
+) -> None:
     """Merge changes into a table, in one commit.
 
     Args:
-        spark: the job's session.
+        spark: the session to run in.
         table: its contract.
         changes: its columns and `DELETED`, each key once.
         scope: a condition that holds for every affected row.
+        files: number of files that a replaced partition has at most; None: as Spark decides.
     """
-    matches = F.expr(" AND ".join(f"t.`{key}` <=> s.`{key}`" for key in table.key))
+    if scope.flag in table.partitioned_by:
+        rows = _partition_after(spark, table, changes, scope)
+        rows = rows if files is None else rows.coalesce(files)
+        rows.writeTo(table.name).overwrite(F.col(str(scope.flag)))
+    else:
+        _merge(spark, table, changes, scope)
+
+
+def _partition_after(spark: SparkSession, table: Table, changes: DataFrame, scope: Scope) -> DataFrame:
+    """Rows of the partition of the flag, with the changes applied.
+
+    Changed rows may belong to another partition; they are added there. See docs/decisions/0060.
+    """
+    before = spark.table(table.name).where(str(scope.flag)).alias("t")
+    keys = F.broadcast(changes.select(*table.key)).alias("s")
+    kept = before.join(keys, F.expr(_same_key(table)), "left_anti")
+    changed = changes.where(~F.col(DELETED))
+    return kept.select(*table.column_names).union(changed.select(*table.column_names))
+
+
+def _merge(spark: SparkSession, table: Table, changes: DataFrame, scope: Scope) -> None:
     (
         DeltaTable.forName(spark, table.name)
         .alias("t")
-        .merge(changes.alias("s"), scope.column() & matches)
+        .merge(changes.alias("s"), scope.column() & F.expr(_same_key(table)))
         .whenMatchedDelete(f"s.{DELETED}")
         .whenMatchedUpdateAll()
         .whenNotMatchedInsertAll(f"NOT s.{DELETED}")
         .execute()
     )
+
+
+def _same_key(table: Table) -> str:
+    return " AND ".join(f"t.`{key}` <=> s.`{key}`" for key in table.key)
 
 
 def all_of(conditions: Sequence[Column]) -> Column:

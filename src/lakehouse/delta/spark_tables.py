@@ -8,8 +8,8 @@ from delta.exceptions import MetadataChangedException
 from pyspark.sql import DataFrame, SparkSession
 
 from lakehouse.contracts import Table
-from lakehouse.delta.commit_metadata import CommitMetadata
 from lakehouse.delta.merge import Scope, merge_changes
+from lakehouse.delta.merge_session import MergeSession
 from lakehouse.rows.checkpointing import (
     MAX_ROWS_PER_FILE,
     MAX_ROWS_PER_MUTABLE_FILE,
@@ -24,14 +24,14 @@ class SparkTables:
     """Tables of one job's Spark session.
 
     Args:
-        spark: a session that no other job uses, since metadata of a merge is set on the session.
+        spark: a session that no other job uses.
+        catalog: the catalog of the tables; None for the session's default.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, catalog: str | None) -> None:
         self._spark = spark
-        self._commit_metadata = CommitMetadata(spark)
+        self._merges = MergeSession(spark, catalog)
         self._pinned: dict[str, tuple[int, DataFrame]] = {}
-        spark.conf.set("spark.databricks.delta.merge.materializeSource", "none")  # sources are checkpointed
 
     def read(self, table: Table, version: int | None) -> DataFrame:
         """A table at a version; at its latest if None."""
@@ -71,11 +71,17 @@ class SparkTables:
         writer.save(str(to)) if to else writer.saveAsTable(table.name)
 
     def merge(
-        self, table: Table, changes: DataFrame, scope: Scope, metadata: Mapping[str, object], options: Options
+        self,
+        table: Table,
+        changes: DataFrame,
+        scope: Scope,
+        metadata: Mapping[str, object],
+        options: Options,
+        files: int | None,
     ) -> None:
         """Merge changes in one commit; see `lakehouse.delta.merge.merge_changes`."""
-        with self._commit_metadata.on_session(json.dumps(metadata), options):
-            merge_changes(self._spark, table, changes, scope)
+        with self._merges.committing(json.dumps(metadata), options) as session:
+            merge_changes(session, table, changes, scope, files)
 
 
 def checkpointed_columns(table: Table, rows: DataFrame) -> DataFrame:

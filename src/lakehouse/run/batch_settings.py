@@ -10,7 +10,8 @@ from lakehouse.rows.partitions import cores_of
 SMALL_BATCH_ROWS = 50_000
 """Micro-batches with fewer rows run without code generation: docs/decisions/0047.
 
-Generated code contains the batch's stamps as literals, so it is compiled again for every micro-batch.
+Generated code contains the batch's stamps as literals, so it is compiled again for every micro-batch. That of
+merges does not: see `lakehouse.delta.merge_session`.
 """
 
 ROWS_PER_PARTITION = 10_000

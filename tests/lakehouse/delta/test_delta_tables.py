@@ -20,15 +20,19 @@ from kit.warehouse_builder import append_rows
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import SESSIONS
+from lakehouse.contracts.table import DELETED
 from lakehouse.delta.commit_log import read_commits
 from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.merge import Scope
 from lakehouse.delta.table_properties import STATISTICS
 from lakehouse.delta.write_changes import folded_changes, write_changes
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.settings import Settings
 from lakehouse.timestamps import to_micros
 
 NAME = CONVERSIONS.name
+FOLDER = "warehouse/silver/sessions"
 Rows = list[dict[str, Any]]
 
 
@@ -184,6 +188,41 @@ def test_row_with_new_event_time_replaces_its_old_row(spark: SparkSession, tmp_p
     rows = read_rows(settings, NAME, CONVERSIONS.column_names)
     assert sorted(row["conversion_id"] for row in rows) == ["1", "2"]
     assert to_micros(moved["converted_at"]) in [row["converted_at"] for row in rows]
+
+
+def session(name: str, is_open: bool, events: int = 1) -> dict[str, Any]:
+    return {"session_id": name, "started_at": NOON, "is_open": is_open, "events": events}
+
+
+def test_changes_of_a_flagged_partition_replace_it_and_leave_the_files_of_others(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = empty_home(spark, tmp_path)
+    lake, name = Lakehouse(spark.newSession(), settings, "test"), SESSIONS.name
+    before = [session(each, True) for each in ("stays", "grows", "closes", "goes")] + [session("old", False)]
+    lake.append(name, frame_of(lake.spark, name, before), NOON)
+    (closed,) = (file for file in DeltaTable(tmp_path / FOLDER).file_uris() if "is_open=false" in file)
+    after = [
+        session("grows", True, 2),
+        session("closes", False),
+        session("comes", True),
+        session("brief", False),
+    ]
+    changed = frame_of(lake.spark, name, after).withColumn(DELETED, F.lit(False))
+    gone = frame_of(lake.spark, name, [session("goes", True)]).withColumn(DELETED, F.lit(True))
+    lake.merge_changes(name, checkpoint(changed.union(gone)), NOON, Scope("is_open"))
+    rows = read_rows(settings, name, ("session_id", "is_open", "events"))
+    assert sorted((row["session_id"], row["is_open"], row["events"]) for row in rows) == [
+        ("brief", False, 1),
+        ("closes", False, 1),
+        ("comes", True, 1),
+        ("grows", True, 2),
+        ("old", False, 1),
+        ("stays", True, 1),
+    ]
+    assert closed in DeltaTable(tmp_path / FOLDER).file_uris()
+    assert len(list(lake.commits(name))) == 3  # with the one that created it
+    assert lake.high_water_mark(name) == NOON
 
 
 def test_later_commit_is_found_by_its_high_water_mark_and_a_rebuild_always(
