@@ -20,7 +20,6 @@ ALLOWED = {
     ("gold/credit/affected_conversions.py", "find_affected"): _HOURS_AND_COUNTS,
     ("gold/credit/area.py", "load_area"): _HOURS,
     ("gold/credit/area.py", "new_moments"): _HOURS_AND_COUNTS,
-    ("gold/credit/minutes.py", "minute_changes"): _HOURS,
     ("gold/daily/update.py", "update"): _EXTENTS,
     ("gold/erasure.py", "_moments"): _HOURS,
     ("gold/publish.py", "publish"): _EXTENTS,

@@ -163,8 +163,11 @@ class Round:
         )
         affected = find_affected(self.lake, new)
         computed = credit_changes(self.lake, affected, touches, self.dimensions, person_rules)
-        changes, extents, _ = checkpoint_changes(computed, TABLES)
-        return self._write(area, visits, affected, changes, {**extents, **of_touches}, summarized)
+        now = F.unix_micros(f"{CONVERSIONS.short_name}.converted_at")
+        changes, extents, found = checkpoint_changes(computed, TABLES, converted=hours_between(now, now))
+        converted = TimePruner.of_hours([*found["converted"], *extents[CONVERSIONS.name].hours])
+        minutes = partial(self._write_minutes, area, visits, affected.before, changes, converted, summarized)
+        return self._write(visits, affected, changes, {**extents, **of_touches}, minutes)
 
     def _bot_refunds(self, moments: NewMoments, rules: VisitorRules) -> DataFrame:
         """Refunds and cancellations that bots sent in this micro-batch."""
@@ -174,21 +177,20 @@ class Round:
 
     def _write(
         self,
-        area: Area,
         visits: DataFrame,
         affected: AffectedConversions,
         changes: DataFrame,
         extents: dict[str, Extent],
-        summarized: int,
+        write_minutes: Callable[[], int],
     ) -> int:
         """Write the changes, gold.conversions and then gold.touches last."""
         if extents[CONVERSIONS.name].rows or extents[TRAILS.name].rows:
             items = self.items or ConversionItems(self.lake)
             items.write_changed(affected, changes, self.batch.upto)
         first = (
+            write_minutes,  # which takes longest
             partial(self._write_kind, changes, extents, ATTRIBUTION),
             partial(self._write_kind, changes, extents, TRAILS),
-            partial(self._write_minutes, area, visits, affected.before, changes, summarized),
         )
         rows = sum(run_concurrently(first))
         if affected.bot_refunds:  # before their rows in gold.conversions are deleted
@@ -202,12 +204,18 @@ class Round:
         return write_kind(self.lake, table, changes, extents, self.batch.upto, heard=heard)
 
     def _write_minutes(
-        self, area: Area, visits: DataFrame, before: DataFrame, changes: DataFrame, summarized: int
+        self,
+        area: Area,
+        visits: DataFrame,
+        before: DataFrame,
+        changes: DataFrame,
+        converted: TimePruner,
+        summarized: int,
     ) -> int:
         """Append the differences to gold.visitor_minutes; they do not count as rows written."""
         changed = rows_of_kind(changes, CONVERSIONS.short_name).drop(OLD_TIME)
         minutes = rows_of_kind(visits, MINUTE)
-        differences = minute_changes(self.lake, area, minutes, before, changed, self.dimensions)
+        differences = minute_changes(self.lake, area, minutes, before, changed, converted, self.dimensions)
         rows, found = checkpoint_with(differences, count=F.count(F.lit(1)))
         if found["count"]:
             sequence = int(str(self.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1

@@ -19,6 +19,7 @@ from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
 from lakehouse.rows.semi_join import semi_join, within_spans, without
 from lakehouse.rows.time_pruner import TimePruner, hours_between
+from lakehouse.timestamps import FIRST, LAST, to_micros
 
 _IS_SENT = "_is_sent"
 _ID = "_visitor_or_person"
@@ -54,6 +55,7 @@ class Changes:
         area: time spans of visitors that the micro-batch may change.
         goals: goal events in the area: columns of `Goal` without person_id and is_published.
         bot_refunds: refunds and cancellations that bots sent in the micro-batch; columns of `Goal`.
+            Checkpointed.
         touched: visitor_id and touched_at of touches that were inserted, changed or deleted.
         touched_near: contains the conversions that these touches may have led to.
         dimensions: the dimensions of the micro-batch.
@@ -88,8 +90,7 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
     found_directly = _union(_directly_affected(lake, changes)).dropDuplicates(["conversion_id"])
     direct, was = checkpoint_with(found_directly, hours=hours_between(at, at))
     named = (changes.goals, changes.bot_refunds, direct)
-    with_order = _union(rows.select("order_id") for rows in named).where("order_id IS NOT NULL")
-    orders = checkpoint(with_order.distinct())
+    orders = _union(rows.select("order_id") for rows in named).where("order_id IS NOT NULL")
     before, hours = direct, was["hours"]
     if shared := _of_orders(lake, orders, direct):
         others, were = checkpoint_with(shared, hours=hours_between(at, at))
@@ -128,44 +129,50 @@ def find_conversions(lake: Lakehouse, near: TimePruner, keys: DataFrame, column:
 
 def _directly_affected(lake: Lakehouse, changes: Changes) -> Iterable[DataFrame]:
     area, dimensions, conversions = changes.area, changes.dimensions, lake.read(CONVERSIONS.name)
-    spans = dimensions.identities_of(changes.touched)
+    spans = [area.spans.select(F.col("visitor_id").alias(_ID), "low", "high"), _led(changes)]
+    if dimensions.has_renamed:
+        spans += _renamed(dimensions, changes.look_back)
+    if dimensions.has_new_bots:
+        ever = F.lit(to_micros(FIRST)).alias("low"), F.lit(to_micros(LAST)).alias("high")
+        spans.append(dimensions.new_bots.select(F.col("visitor_id").alias(_ID), *ever))
+    is_near = area.pruner.contains("converted_at") | changes.touched_near.contains("converted_at")
+    is_anywhere = dimensions.has_renamed or dimensions.has_new_bots
+    near = conversions if is_anywhere else conversions.where(is_near)
+    ids = F.explode(F.array_distinct(F.array("visitor_id", "person_id")))  # one read for all
+    yield within_spans(near.withColumn(_ID, ids), _union(spans), _ID, "converted_at").drop(_ID)
+    if dimensions.has_new_rates:
+        yield _rated_by(conversions, dimensions.rates.where(dimensions.new_rates))
+
+
+def _led(changes: Changes) -> DataFrame:
+    """Spans of the conversions that changed touches may have led to, by their persons."""
+    spans = changes.dimensions.identities_of(changes.touched)
     touched = changes.touched.join(
         F.broadcast(spans.select("visitor_id", "user_id", *SPAN)).alias("span"),
         (changes.touched["visitor_id"] == F.col("span.visitor_id")) & touches_span("touched_at"),
         "left",
     )
     low = F.unix_micros("touched_at")
-    led = touched.select(
+    return touched.select(
         F.coalesce("user_id", changes.touched["visitor_id"]).alias(_ID),
         low.alias("low"),
         (low + changes.look_back + 1).alias("high"),
     )
-    spans = area.spans.select(F.col("visitor_id").alias(_ID), "low", "high").unionByName(led)
-    is_near = area.pruner.contains("converted_at") | changes.touched_near.contains("converted_at")
-    ids = F.explode(F.array_distinct(F.array("visitor_id", "person_id")))  # one read for both
-    yield within_spans(conversions.where(is_near).withColumn(_ID, ids), spans, _ID, "converted_at").drop(_ID)
-    if dimensions.has_renamed:
-        yield from _renamed(conversions, dimensions, changes.look_back)
-    if dimensions.has_new_bots:
-        yield semi_join(conversions, dimensions.new_bots, "visitor_id")
-    if dimensions.has_new_rates:
-        yield _rated_by(conversions, dimensions.rates.where(dimensions.new_rates))
 
 
-def _renamed(conversions: DataFrame, dimensions: Dimensions, look_back: int) -> Iterable[DataFrame]:
-    """Conversions in spans that have changed, and later ones of the persons who may have lost or got a touch.
+def _renamed(dimensions: Dimensions, look_back: int) -> list[DataFrame]:
+    """Spans that have changed, and until later of the persons who may have lost or got a touch.
 
     Whoever had a span before still has one of the visitor's, since no login is ever removed; or it is the
     visitor, before the first login.
     """
     renamed = checkpoint(dimensions.renamed)
     until = (F.col("high") + 1).alias("high")
-    yield within_spans(conversions, renamed.select("visitor_id", "low", until), "visitor_id", "converted_at")
     users = dimensions.identities_of(renamed).select("visitor_id", "user_id").distinct()
     changed = renamed.select("visitor_id", "low", (F.col("high") + look_back + 1).alias("high"))
-    whose = F.explode(F.array("user_id", "visitor_id")).alias("person_id")
+    whose = F.explode(F.array("user_id", "visitor_id")).alias(_ID)
     persons = users.join(F.broadcast(changed), "visitor_id").select(whose, "low", "high").distinct()
-    yield within_spans(conversions, persons, "person_id", "converted_at")
+    return [renamed.select(F.col("visitor_id").alias(_ID), "low", until), persons]
 
 
 def _of_orders(lake: Lakehouse, orders: DataFrame, known: DataFrame) -> DataFrame | None:

@@ -12,6 +12,7 @@ from gold.credit.visit_fold import GOAL, all_visits
 from lakehouse.contracts.gold import BOT_REFUNDS, CONVERSIONS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.rows.semi_join import semi_join
 from lakehouse.run.microbatch import Batch, stamped_within
@@ -23,12 +24,16 @@ _FLAGS = ("has_analytics_consent", "has_attribution_consent", "is_published")
 def new_bot_refunds(
     lake: Lakehouse, batch: Batch, dimensions: Dimensions, orders: OrderRules, rules: VisitorRules
 ) -> DataFrame:
-    """Refunds and cancellations that bots sent in a micro-batch, including late ones, as goals of nobody."""
+    """Refunds and cancellations that bots sent in a micro-batch, including late ones, as goals of nobody.
+
+    Checkpointed.
+    """
     is_new = stamped_within(batch.after, batch.upto)
     if batch.has_side_input:
         is_new |= stamped_within(batch.side_input_after, batch.side_input_upto)
     events = lake.read(EVENTS.name).where(is_new & is_reversal(orders))
-    return _as_goals(lake, events, dimensions, rules)
+    of_bots = semi_join(events, dimensions.bots_among(events), "visitor_id")
+    return checkpoint(_as_goals(lake, of_bots, dimensions, rules))
 
 
 def no_bot_refunds(lake: Lakehouse) -> DataFrame:
@@ -40,7 +45,9 @@ def all_bot_refunds(
     lake: Lakehouse, dimensions: Dimensions, orders: OrderRules, rules: VisitorRules
 ) -> DataFrame:
     """All refunds and cancellations of bots, as goals of nobody."""
-    return _as_goals(lake, lake.read(EVENTS.name).where(is_reversal(orders)), dimensions, rules)
+    events = lake.read(EVENTS.name).where(is_reversal(orders))
+    of_bots = events.join(dimensions.bots, "visitor_id", "left_semi")
+    return _as_goals(lake, of_bots, dimensions, rules)
 
 
 def find_bot_refunds(lake: Lakehouse, orders: DataFrame) -> DataFrame:
@@ -72,8 +79,7 @@ def of_nobody(rows: DataFrame) -> DataFrame:
     return goals.select(*Goal._fields)
 
 
-def _as_goals(lake: Lakehouse, events: DataFrame, dimensions: Dimensions, rules: VisitorRules) -> DataFrame:
-    of_bots = events.join(dimensions.bots, "visitor_id", "left_semi")
+def _as_goals(lake: Lakehouse, of_bots: DataFrame, dimensions: Dimensions, rules: VisitorRules) -> DataFrame:
     no_sessions = lake.read(SESSIONS.name).limit(0)
     no_consents = dimensions.consents.limit(0)
     return of_nobody(rows_of_kind(all_visits(no_sessions, of_bots, no_consents, rules), GOAL))

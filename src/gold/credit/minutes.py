@@ -16,9 +16,8 @@ from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.table import DELETED
 from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.semi_join import semi_join, within_spans, without
-from lakehouse.rows.time_pruner import TimePruner, hours_between
+from lakehouse.rows.time_pruner import TimePruner
 
 _COUNTS = VisitorMinute._fields[3:]
 _OF_CONVERSIONS = ("conversions", "value")
@@ -34,6 +33,7 @@ def minute_changes(
     minutes: DataFrame,
     before: DataFrame,
     changed: DataFrame,
+    near: TimePruner,
     dimensions: Dimensions,
 ) -> DataFrame:
     """Rows to append to gold.visitor_minutes, without the column sequence; not computed yet.
@@ -46,12 +46,11 @@ def minute_changes(
         minutes: counts of events in the area.
         before: published rows of affected conversions, which include all conversions in the area.
         changed: changes of gold.conversions as `change_type`. Checkpointed.
+        near: whole hours that contain the changed conversions, as they were and as they are.
         dimensions: the dimensions of the micro-batch.
     """
     concerned = _concerned(before, changed)
-    minute = hours_between(F.col("low"), F.col("high") - 1)
-    spots, found = checkpoint_with(_spots(concerned, dimensions), hours=minute)
-    near = TimePruner.of_hours(found["hours"])
+    spots = _spots(concerned, dimensions)
     there = before.unionByName(find_conversions(lake, near, spots, "visitor_id"))
     current = without(there.dropDuplicates(["conversion_id"]), changed, "conversion_id")
     current = current.unionByName(changed.where(~F.col(DELETED)).select(*CONVERSIONS.column_names))
@@ -105,12 +104,12 @@ def _concerned(before: DataFrame, changed: DataFrame) -> DataFrame:
 
 
 def _spots(concerned: DataFrame, dimensions: Dimensions) -> DataFrame:
-    """Minutes of changed conversions, as spans."""
+    """Minutes of changed conversions, as spans; several may be the same."""
     at = F.unix_micros("converted_at")
-    low = (at - F.pmod(at, F.lit(MINUTE))).alias("low")
+    low = at - F.pmod(at, F.lit(MINUTE))
     if dimensions.has_new_bots:
         concerned = without(concerned, dimensions.new_bots, "visitor_id")
-    return concerned.select("visitor_id", low).distinct().withColumn("high", F.col("low") + MINUTE)
+    return concerned.select("visitor_id", low.alias("low"), (low + MINUTE).alias("high"))
 
 
 def _converted(conversions: DataFrame) -> DataFrame:
