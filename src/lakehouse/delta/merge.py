@@ -61,7 +61,7 @@ def merge_changes(
 def _partition_after(spark: SparkSession, table: Table, changes: DataFrame, scope: Scope) -> DataFrame:
     """Rows of the partition of the flag, with the changes applied.
 
-    Changed rows may belong to another partition; they are added there. See docs/decisions/0060.
+    Changed rows may belong to another partition; they are added there. See docs/decisions/0057.
     """
     before = spark.table(table.name).where(str(scope.flag)).alias("t")
     keys = F.broadcast(changes.select(*table.key)).alias("s")

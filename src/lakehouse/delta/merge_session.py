@@ -22,7 +22,7 @@ class MergeSession:
     """A session for merges, which copy whole files: compiled, also while a small micro-batch is interpreted.
 
     Their code has none of the batch's values, so it is compiled once. Where an application has one session
-    only, it is the job's own. See docs/decisions/0060.
+    only, it is the job's own. See docs/decisions/0057.
 
     Args:
         spark: the job's session.
