@@ -1,4 +1,4 @@
-"""Capture, broker and PostgreSQL are killed: no change is lost or doubled, and no version either.
+"""Capture, broker and PostgreSQL are killed: no change is lost or duplicated, and no version either.
 
 SHOP_TRANSACTIONS, SHOP_KILLS and SHOP_POINTS set the size.
 """

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import pyarrow as pa
 
 _FEW = 10
-"""Commits that a look at the history reads, unless more are new."""
+"""Commits that are read of the history, unless more are new."""
 _MOST_KEPT = 5_000
 _LOOK_SECONDS = 10.0
-"""Seconds between two looks at a history that has no later commit: the table may have been created again."""
+"""Seconds between two reads of a history that has no later commit: the table may have been created again."""
 
 
 class HistoryEntry(NamedTuple):

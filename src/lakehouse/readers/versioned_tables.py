@@ -35,7 +35,7 @@ class VersionedTables(Protocol):
 
     @property
     def poll_seconds(self) -> float:
-        """Pause between two looks at the logs of followed tables."""
+        """Seconds between two polls of the logs of followed tables."""
 
     def latest_version(self, name: str, known: int = -1) -> int:
         """The latest version of a table; -1 if there is none.

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from random import Random
+from time import monotonic
 
 import psycopg
 from kafka import KafkaConsumer
@@ -86,20 +87,13 @@ def _follow(settings: Settings, connection: psycopg.Connection, stop: threading.
     consumer = KafkaConsumer(bootstrap_servers=settings.bootstrap, auto_offset_reset="earliest", **login)
     numbers = consumer.partitions_for_topic(settings.events_topic) or ()
     consumer.assign([TopicPartition(settings.events_topic, number) for number in numbers])
-    changing = threading.Event()
-    timer = threading.Thread(target=_tick, args=(stop, changing), daemon=True)
-    timer.start()
+    next_change = monotonic() + _PRICES_SECONDS
     while not stop.is_set():
         for records in consumer.poll(timeout_ms=_POLL_MS).values():
             take_events(connection, (each.value for each in records))
-        if changing.is_set():
-            changing.clear()
+        if monotonic() >= next_change:
+            next_change = monotonic() + _PRICES_SECONDS
             change_prices(connection, rng)
-
-
-def _tick(stop: threading.Event, changing: threading.Event) -> None:
-    while not stop.wait(_PRICES_SECONDS):
-        changing.set()
 
 
 if __name__ == "__main__":
