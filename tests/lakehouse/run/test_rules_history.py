@@ -24,7 +24,7 @@ RECORDING = ("refine", "repair")  # the first to run stores the rules, the other
 FILES = {
     *("bots.yml", "channels.yml", "consent.yml", "costs.yml", "crawlers.yml", "currencies.yml"),
     *("identities.yml", "referrers.yml"),
-    *("roles.yml", "rules.yml", "windows.yml"),
+    *("roles.yml", "rules.yml", "shop.yml", "windows.yml"),
 }
 
 

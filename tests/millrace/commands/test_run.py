@@ -8,7 +8,7 @@ from millrace.cli import app, register_commands
 from millrace.commands import run
 from millrace.local.bundle.jobs import bundle_jobs
 
-CONTINUOUS = {"ingest", "refine", "repair", "publish"}
+CONTINUOUS = {"ingest", "refine", "repair", "publish", "dimensions"}
 
 
 def test_bundle_declares_continuous_jobs_of_the_engine() -> None:

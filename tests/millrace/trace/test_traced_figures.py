@@ -40,7 +40,15 @@ TRACEABLE = [
     name
     for name, table in TABLES.items()
     if table.layer in ("silver", "gold")
-    and name not in ("gold.visitor_minutes", "gold.channel_credit", "gold.sketches", "gold.bot_refunds")
+    and table.writer != "dimensions"
+    and name
+    not in (
+        "gold.visitor_minutes",
+        "gold.channel_credit",
+        "gold.sketches",
+        "gold.bot_refunds",
+        "gold.conversion_items",
+    )
 ]
 
 
