@@ -12,6 +12,7 @@ from functools import cached_property
 from kit import oracle_joins, oracle_results
 from kit.oracle_consents import BY_DEFAULT, ConsentChoices, consents_of, stated
 from kit.oracle_costs import COSTS_TOPIC, cost_of, costs_of, spent_by_campaign
+from kit.oracle_dimensions import CHANGES_TOPIC, change_of, items_of, versions_of
 from kit.oracle_gold import Gold
 from kit.oracle_identities import RATES_TOPIC, bots_of, identities_of, rate_of, rates_of
 from kit.oracle_promotions import DEFAULTS, Choices
@@ -47,6 +48,8 @@ class Oracle:
     duplicates: list[Fields] = field(default_factory=list)
     told_rates: list[Fields] = field(default_factory=list)
     cost_records: list[Fields] = field(default_factory=list)
+    shop_changes: list[Fields] = field(default_factory=list)
+    rejected_changes: list[Fields] = field(default_factory=list)
     heartbeats: int = 0
     watermark: int | None = None
     steps: list[Step] = field(default_factory=list)
@@ -67,6 +70,9 @@ class Oracle:
         place = {"topic": stored.record.topic, "partition": stored.record.partition, "offset": stored.offset}
         if stored.record.topic in (RATES_TOPIC, COSTS_TOPIC):
             self._take_side_input(stored, place)
+            return
+        if stored.record.topic == CHANGES_TOPIC:
+            self._take_change(stored, place)
             return
         read = read_record(stored)
         if read.promise or read.heartbeat is not None:
@@ -92,6 +98,13 @@ class Oracle:
             self.rejected.append({"reason": read, "value": stored.record.value, **place})
         else:
             (self.told_rates if is_rate else self.cost_records).append({**read, **place})
+
+    def _take_change(self, stored: Stored, place: Fields) -> None:
+        read = change_of(stored)
+        if isinstance(read, str):
+            self.rejected_changes.append({"reason": read, "value": stored.record.value, **place})
+        elif read is not None:
+            self.shop_changes.append({**read, **place})
 
     def _count(self, stored: Stored, time: int | None, promise: Promised | None = None) -> None:
         stamp, *place = _place(stored)
@@ -179,6 +192,15 @@ class Oracle:
     def campaign_costs(self) -> list[Fields]:
         """silver.campaign_costs."""
         return costs_of(self.cost_records, self.rates)
+
+    def versions_of(self, dimension: str) -> list[Fields]:
+        """Rows of a dimension of the shop's database."""
+        return versions_of(self.shop_changes, dimension)
+
+    @property
+    def conversion_items(self) -> list[Fields]:
+        """gold.conversion_items."""
+        return items_of(self.gold.conversions, self.gold.trails, self.events, self.shop_changes)
 
     @cached_property
     def gold(self) -> Gold:

@@ -22,6 +22,7 @@ def oracle_home(home: Path, stored: Sequence[Stored]) -> Settings:
             "partition": each.record.partition,
             "offset": each.offset,
             "timestamp": each.record.timestamp,
+            "key": each.record.key,
             "value": each.record.value,
             "headers": [{"key": key, "value": value} for key, value in each.record.headers],
             "ingested_at": each.ingested_at,

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from kit.oracle import Oracle
 from kit.oracle_sketches import exact_sketches, read_sketches
 from kit.oracle_wire import micros
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.shop import DIMENSIONS
 from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings
 from shop.dimensions_job import dimensions
@@ -29,8 +31,10 @@ _MORE = {  # provenance columns that are known, since the test sets the order of
     "silver.duplicate_events": (*_PLACE, "first_topic", "first_partition", "first_offset"),
     "silver.exchange_rates": _PLACE,
     "silver.cost_records": _PLACE,
+    "silver.shop_changes": _PLACE,
+    "silver.rejected_changes": _PLACE,
 }
-_UNKNOWN = {"silver.events": ("properties", "event_hash")}
+_UNKNOWN = {"silver.events": ("properties", "event_hash"), "silver.shop_changes": ("row_hash",)}
 _READ_AS = {"gold.sketches": read_sketches}
 
 
@@ -71,6 +75,10 @@ def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]
         "silver.exchange_rates": lambda: oracle.rates,
         "silver.cost_records": lambda: oracle.cost_records,
         "silver.campaign_costs": lambda: oracle.campaign_costs,
+        "silver.shop_changes": lambda: oracle.shop_changes,
+        "silver.rejected_changes": lambda: oracle.rejected_changes,
+        **{name: partial(oracle.versions_of, name) for name in DIMENSIONS},
+        "gold.conversion_items": lambda: oracle.conversion_items,
         "gold.conversions": lambda: oracle.gold.conversions,
         "gold.attribution": lambda: oracle.gold.attribution,
         "gold.touches": lambda: oracle.gold.touches,

@@ -18,7 +18,7 @@ CREDITS, WINDOWS, STEPS = "gold.attribution", "gold.traffic", "gold.funnel"
 _NOT_COMPARED = frozenset(
     (
         *("is_complete", "is_final", "due_at", "is_open", "outcome"),  # the watermark, which all records move
-        *("properties", "event_hash"),  # the oracle does not know them
+        *("properties", "event_hash", "row_hash"),  # the oracle does not know them
     )
 )
 
@@ -46,6 +46,7 @@ def recomputed(records: Sequence[TracedRecord], settings: Settings) -> Oracle:
         settings.events_topic: "events",
         settings.exchange_rates_topic: "exchange_rates",
         settings.campaign_costs_topic: "campaign_costs",
+        settings.shop_changes_topic: "shop_changes",
     }
     return Oracle.over(
         Stored(
@@ -55,6 +56,7 @@ def recomputed(records: Sequence[TracedRecord], settings: Settings) -> Oracle:
                 each.stored["timestamp"],
                 topics[each.place.topic],
                 each.place.partition,
+                each.stored["key"],
             ),
             each.place.offset,
             each.stored["ingested_at"],

@@ -9,18 +9,21 @@ import narwhals as nw
 
 from lakehouse.contracts import Table
 from lakehouse.contracts.bronze import KAFKA_RECORDS
+from lakehouse.contracts.shop import DIMENSIONS
 from lakehouse.settings import Settings
 from lakehouse.timestamps import as_utc, from_micros
 from millrace.tables.table_scan import Row, rows_of, scan
 from millrace.trace.costs import COSTS, RECORDS, find_costs
 from millrace.trace.history import History, Place, TracedEvent
 from millrace.trace.row_events import RowEvents, find_events
+from millrace.trace.shop_changes import CHANGES, REJECTED, find_changes
 from millrace.trace.traced_rows import find_rows, traceable
 from serving.causes.person_rows import CONVERSION_TABLES
 
 COUNTED, CONTEXT, RATE = "counted", "context", "rate"
 _RATES = "silver.exchange_rates"
-_OF_RECORDS = ("silver.rejected_events", "silver.duplicate_events", RECORDS, _RATES)
+_OF_RECORDS = ("silver.rejected_events", "silver.duplicate_events", RECORDS, CHANGES, REJECTED, _RATES)
+_WITHOUT_EVENTS = (COSTS, *DIMENSIONS)
 _WITH_MONEY = (*CONVERSION_TABLES, "gold.traffic", "gold.campaign_performance")
 
 
@@ -68,22 +71,24 @@ def trace(settings: Settings, name: str, key: Sequence[str]) -> Trace:
         if name == _RATES:
             found += [_Found(_places(row)[0], CONTEXT, None) for row in _next_rates(settings, rows)]
         return Trace(table, rows, _with_stored(settings, found))
-    history = History(settings)
-    events = (
-        RowEvents([], []) if name == COSTS else find_events(history, name, rows, settings.business_time_zone)
-    )
+    history, zone = History(settings), settings.business_time_zone
+    events = RowEvents([], []) if name in _WITHOUT_EVENTS else find_events(history, name, rows, zone)
     found = [_found(each, COUNTED) for each in events.counted]
     found += [_found(each, CONTEXT) for each in events.context]
     every = [*events.counted, *events.context]
-    stamps = {from_micros(each.event.ingested_at) for each in every}
-    costs = find_costs(history, name, rows)
-    for part, sent in ((COUNTED, costs.counted), (CONTEXT, costs.context)):
-        found += [_Found(_places(row)[0], part, None, f"cost of {row['campaign_name']}") for row in sent]
-        stamps |= {as_utc(row["ingested_at"]) for row in sent}
+    costs, changes = find_costs(history, name, rows), find_changes(history, name, rows)
     of_goals = _rates(history, every) if name in _WITH_MONEY else []
-    for rate in {_places(row)[0]: row for row in (*of_goals, *costs.rates)}.values():
-        found.append(_Found(_places(rate)[0], RATE, None, f"{rate['currency']} {rate['rate']:f}"))
-        stamps.add(as_utc(rate["ingested_at"]))
+    rates = {_places(row)[0]: row for row in (*of_goals, *costs.rates)}.values()
+    others = [
+        *((COUNTED, row, f"cost of {row['campaign_name']}") for row in costs.counted),
+        *((CONTEXT, row, f"cost of {row['campaign_name']}") for row in costs.context),
+        *((COUNTED, row, _change(row)) for row in changes.counted),
+        *((CONTEXT, row, _change(row)) for row in changes.context),
+        *((RATE, row, f"{row['currency']} {row['rate']:f}") for row in rates),
+    ]
+    found += [_Found(_places(row)[0], part, None, what) for part, row, what in others]
+    stamps = {from_micros(each.event.ingested_at) for each in every}
+    stamps |= {as_utc(row["ingested_at"]) for _, row, _ in others}
     return Trace(table, rows, _with_stored(settings, found, stamps))
 
 
@@ -96,6 +101,10 @@ class _Found(NamedTuple):
 
 def _found(each: TracedEvent, part: str) -> _Found:
     return _Found(each.place, part, each.event.event_id, each.event.role or each.event.type)
+
+
+def _change(row: Row) -> str:
+    return f"{row['kind']} of {row['source_table']}"
 
 
 def _places(row: Row) -> list[Place]:

@@ -10,8 +10,8 @@ from millrace.trace.records import CONTEXT, COUNTED, RATE, Trace, TracedRecord
 
 _TEXT = 120  # characters of a record
 _PARTS = {
-    COUNTED: "counted: events that the figure is about",
-    CONTEXT: "context: events that decide how these count",
+    COUNTED: "counted: records that the figure is about",
+    CONTEXT: "context: records that decide how these count",
     RATE: "rate: exchange rates that apply",
 }
 

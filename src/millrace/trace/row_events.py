@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import narwhals as nw
 
+from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.timestamps import as_utc, to_micros
 from millrace.tables.table_scan import Row
 from millrace.trace.history import History, TracedEvent
@@ -45,7 +46,7 @@ def find_events(history: History, table: str, rows: Sequence[Row], zone: str) ->
         rows: the rows.
         zone: the business time zone.
     """
-    if table in CONVERSION_TABLES:
+    if table in (*CONVERSION_TABLES, CONVERSION_ITEMS.name):
         return _of_conversions(history, {row["conversion_id"] for row in rows})
     if table == "gold.traffic" or "day" in rows[0]:
         parts = [_of_span(history, table, row, zone) for row in rows]
