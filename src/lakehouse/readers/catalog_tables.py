@@ -1,7 +1,7 @@
 """Tables in a catalog, read through a SQL warehouse: their changes are those of Delta's change data feed."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
@@ -16,6 +16,7 @@ from lakehouse.delta.log_files import parse_metadata
 from lakehouse.delta.row_pairs import changes_between, commit_columns
 from lakehouse.errors import MillraceError
 from lakehouse.readers.catalog_sql import CatalogSql, Execute
+from lakehouse.readers.row_conditions import Condition, where
 from lakehouse.readers.stored_changes import StoredChanges
 from lakehouse.readers.table_history import TableHistory
 
@@ -113,6 +114,18 @@ class CatalogTables:
     def rows(self, table: Table, version: int) -> pa.Table:
         """All rows of a version."""
         return self.select(table, version)
+
+    def find(
+        self,
+        name: str,
+        columns: Sequence[str],
+        conditions: Sequence[Condition] = (),
+        version: int | None = None,
+    ) -> pa.Table:
+        """Rows that satisfy conditions, which the warehouse applies."""
+        names = ", ".join(f"`{each}`" for each in columns)
+        source = self.sql.quoted(name) + ("" if version is None else f" VERSION AS OF {version:d}")
+        return self.sql.run(f"SELECT {names} FROM {source}{where(conditions)}", name)
 
     def changes(self, table: Table, version: int) -> pa.Table:
         """The changes of a commit, from Delta's change data feed."""

@@ -1,6 +1,6 @@
 """Tables in a folder, read by deltalake."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
 
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Table
@@ -17,6 +18,7 @@ from lakehouse.delta.data_files import live_files, read_parts
 from lakehouse.delta.log_files import commit_file, latest_version, read_metadata, written_at
 from lakehouse.delta.sql_views import add_view
 from lakehouse.delta.table_identity import table_id
+from lakehouse.readers.row_conditions import Condition, all_expressions
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,26 @@ class FolderTables:
     def rows(self, table: Table, version: int) -> pa.Table:
         """All rows of a version."""
         return read_snapshot(self.folder(table.name), table, version).rows
+
+    def find(
+        self,
+        name: str,
+        columns: Sequence[str],
+        conditions: Sequence[Condition] = (),
+        version: int | None = None,
+    ) -> pa.Table:
+        """Rows that satisfy conditions, from files whose statistics do not exclude them.
+
+        Raises:
+            LookupError: if there is no table.
+            DeltaError: if the version can't be read any more.
+        """
+        try:
+            table = DeltaTable(self.folder(name), version=version)
+        except TableNotFoundError as error:
+            raise LookupError(name) from error
+        wanted = all_expressions(conditions)
+        return table.to_pyarrow_dataset().to_table(list(columns), filter=wanted)
 
     def changes(self, table: Table, version: int) -> pa.Table:
         """The changes of a commit, derived from its files."""

@@ -1,12 +1,13 @@
 """The interface of readers: versions, rows and changes of tables, in a folder or in a catalog."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from lakehouse.contracts.table import Table
+from lakehouse.readers.row_conditions import Condition
 
 
 class TableVersion(Protocol):
@@ -72,6 +73,25 @@ class VersionedTables(Protocol):
 
         Raises:
             MillraceError: if they can't be read any more.
+        """
+
+    def find(
+        self,
+        name: str,
+        columns: Sequence[str],
+        conditions: Sequence[Condition] = (),
+        version: int | None = None,
+    ) -> pa.Table:
+        """Columns of the rows that satisfy all conditions.
+
+        Args:
+            name: the table.
+            columns: names of the columns.
+            conditions: the conditions.
+            version: version of the table; None: the latest.
+
+        Raises:
+            LookupError: if there is no table.
         """
 
     def changes(self, table: Table, version: int) -> pa.Table:

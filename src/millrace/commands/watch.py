@@ -149,8 +149,6 @@ def _source(
             raise MillraceError(
                 f"causes name events as they are, which role {role.name} may not see", "Leave out --caused-by"
             )
-        if settings.catalog:
-            raise MillraceError("causes are found for tables in folders only", "Leave out --caused-by")
         causes = Causes(settings)
     return TableSource(open_tables(settings), view, causes=causes)
 

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from folds.persons.refunds import load_order_rules
 from lakehouse.contracts import TABLES
+from lakehouse.readers.open_tables import open_tables
 from lakehouse.settings import Settings
 from lakehouse.timestamps import to_micros
 from serving.causes.changed_row import ChangedRow
@@ -32,7 +33,7 @@ class Causes:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._rows = TableRows(settings.warehouse)
+        self._rows = TableRows(open_tables(settings))
         self._inputs = CommitInputs(self._rows)
         self._goals = Goals(self._rows, load_order_rules(settings.conf).refunds)
 

@@ -1,15 +1,11 @@
 """The input of a commit: ranges of ingest stamps, from the table's log and ops.ledger."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from lakehouse.contracts import TABLES
-from lakehouse.delta.log_files import commit_file, latest_version, read_metadata
-from serving.causes.table_rows import Range, TableRows
+from lakehouse.readers.row_conditions import IsIn, Range
+from serving.causes.table_rows import TableRows
 
 _LEDGER = "ops.ledger"
 MINUTES = "gold.visitor_minutes"
@@ -84,7 +80,7 @@ class CommitInputs:
     def marks(self, table: str, version: int) -> Marks:
         """The high-water marks of a commit, which are cached: they never change."""
         if (table, version) not in self._marks:
-            self._marks[table, version] = _marks(self._rows.folder(table), version)
+            self._marks[table, version] = _marks(self._rows.tables.metadata(table, version) or {})
         return self._marks[table, version]
 
     def is_known(self, marks: Marks) -> bool:
@@ -138,7 +134,7 @@ class CommitInputs:
         return found[1]
 
     def _latest_version(self, table: str) -> int:
-        found = latest_version(self._rows.folder(table), self._latest.get(table, -1))
+        found = self._rows.tables.latest_version(table, self._latest.get(table, -1))
         self._latest[table] = found
         return found
 
@@ -152,9 +148,8 @@ class CommitInputs:
 
     def _earlier(self, table: str, version: int, job: str) -> Iterator[tuple[int, Marks]]:
         """Versions and marks of a job's earlier commits with an `upto`, latest first, as far as logged."""
-        folder = self._rows.folder(table)
         for number in range(version - 1, -1, -1):
-            if (table, number) not in self._marks and not commit_file(folder, number).exists():
+            if (table, number) not in self._marks and self._rows.tables.metadata(table, number) is None:
                 return
             marks = self.marks(table, number)
             if marks.job == job and marks.upto is not None:
@@ -179,13 +174,12 @@ class CommitInputs:
         """A job's rows of ops.ledger in order, cached."""
         if job not in self._entries:
             columns = ("batch_id", "position", "heard", "watermark")
-            rows = self._rows.find(_LEDGER, columns, pc.field("job") == pa.scalar(job))
+            rows = self._rows.find(_LEDGER, columns, IsIn("job", [job]))
             self._entries[job] = sorted(_Entry(*(value or 0 for value in row)) for row in rows)
         return self._entries[job]
 
 
-def _marks(folder: Path, version: int) -> Marks:
-    found = read_metadata(folder, version)
+def _marks(found: Mapping[str, Any]) -> Marks:
     numbers = (int(found.get(name) or 0) for name in ("heard", "minutes", "sequence"))
     return Marks(found.get("job"), found.get("upto"), *numbers)
 

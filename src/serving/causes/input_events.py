@@ -3,9 +3,10 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
+from lakehouse.readers.row_conditions import Range, TimeWithin
 from serving.causes.commit_input import CommitInput
 from serving.causes.linked_visitors import shared_visitors
-from serving.causes.table_rows import Range, TableRows, within
+from serving.causes.table_rows import TableRows
 
 _EVENTS = "silver.events"
 _OF_ALL_EVENTS = ("silver.events", "silver.identities", "silver.bots", "silver.consents")
@@ -32,8 +33,7 @@ def events_within(rows: TableRows, ranges: Collection[Range]) -> list[InputEvent
     if not ranges:
         return []
     return [
-        InputEvent(*row)
-        for row in rows.find(_EVENTS, InputEvent._fields, within("ingested_at", list(ranges)))
+        InputEvent(*row) for row in rows.find(_EVENTS, InputEvent._fields, TimeWithin("ingested_at", ranges))
     ]
 
 

@@ -4,10 +4,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-import pyarrow.compute as pc
-
 from folds.visitors.goals import conversion_id, refund_conversion_id
-from serving.causes.table_rows import TableRows, within
+from lakehouse.readers.row_conditions import IsIn, NotNull, TimeWithin
+from serving.causes.table_rows import TableRows
 
 _EVENTS = "silver.events"
 _IDENTITIES = "silver.identities"
@@ -48,8 +47,8 @@ class Goals:
         """Read new goals through an ingest stamp."""
         if upto <= self._read_through:
             return
-        new = within("ingested_at", [(self._read_through, upto)]) & pc.field("goal").is_valid()
-        for row in self._rows.find(_EVENTS, Goal._fields, new):
+        new = TimeWithin("ingested_at", [(self._read_through, upto)])
+        for row in self._rows.find(_EVENTS, Goal._fields, new, NotNull("goal")):
             goal = Goal(*row)
             self._by_conversion[self._conversion(goal)].append(goal)
             self._by_visitor[goal.visitor_id].append(goal)
@@ -92,11 +91,11 @@ class Persons:
     def __init__(self, rows: TableRows, visitors: Collection[str], identified: Collection[str]) -> None:
         asked = {*visitors, *identified}
         self._users: dict[str, set[str]] = defaultdict(set)
-        for visitor, user in rows.find(_IDENTITIES, _PAIR, among=("visitor_id", asked)):
+        for visitor, user in rows.find(_IDENTITIES, _PAIR, IsIn("visitor_id", asked)):
             self._users[visitor].add(user)
         self._visitors: dict[str, set[str]] = defaultdict(set)
         persons = asked | {user for users in self._users.values() for user in users}
-        for visitor, user in rows.find(_IDENTITIES, _PAIR, among=("user_id", persons)):
+        for visitor, user in rows.find(_IDENTITIES, _PAIR, IsIn("user_id", persons)):
             self._visitors[user].add(visitor)
 
     def linked(self, visitors: Iterable[str]) -> frozenset[str]:
@@ -112,9 +111,6 @@ def shared_visitors(rows: TableRows, visitors: Collection[str]) -> frozenset[str
     Either they have several users, and each event may change whose others are; or they have stated something
     else than the defaults of consent, and each statement may change what others may be used for.
     """
-    bounded = pc.field("valid_from").is_valid()
-    spans = (
-        rows.find(table, ("visitor_id",), bounded, among=("visitor_id", visitors))
-        for table in (_IDENTITIES, _CONSENTS)
-    )
+    theirs = NotNull("valid_from"), IsIn("visitor_id", visitors)
+    spans = (rows.find(table, ("visitor_id",), *theirs) for table in (_IDENTITIES, _CONSENTS))
     return frozenset(visitor for found in spans for (visitor,) in found)

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from lakehouse.readers.row_conditions import Range, TimeWithin
 from lakehouse.timestamps import from_micros
 from serving.causes.changed_row import ChangedRow
 from serving.causes.commit_input import CommitInput
 from serving.causes.linked_visitors import Goal
-from serving.causes.table_rows import Range, TableRows, within
+from serving.causes.table_rows import TableRows
 
 BOTS, RATES = "silver.bots", "silver.exchange_rates"
 _PLACE = ("topic", "partition", "offset")
@@ -30,7 +31,7 @@ class NewRates:
     """
 
     def __init__(self, rows: TableRows, ranges: Sequence[Range], version: int) -> None:
-        new = within("ingested_at", ranges)
+        new = TimeWithin("ingested_at", ranges)
         found = rows.find(RATES, _Rate._fields, new, version=version)
         self._rates = [_Rate(*row) for row in sorted(found)]
 
@@ -69,7 +70,7 @@ class NewBots:
 
     def __init__(self, rows: TableRows, given: CommitInput, version: int) -> None:
         columns = ("visitor_id", "ingested_at")
-        new = within("ingested_at", [*given.new, *given.repaired])
+        new = TimeWithin("ingested_at", [*given.new, *given.repaired])
         found = rows.find(BOTS, columns, new, version=version)
         self.found = frozenset(visitor for visitor, _ in found)
         self._earlier = {

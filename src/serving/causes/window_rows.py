@@ -6,10 +6,9 @@ from datetime import date, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-import pyarrow.compute as pc
-
 from folds.visitors.fold import SEARCH_ROLES
 from folds.visitors.results import RESULT_ROLES
+from lakehouse.readers.row_conditions import AtMost, IsIn
 from lakehouse.timestamps import from_micros
 from serving.causes.changed_row import ChangedRow
 from serving.causes.commit_input import MINUTES, CommitInput
@@ -123,12 +122,13 @@ class WindowEvents:
         """All rows through the input, by visitor, of visitors with new rows."""
         if self._known is None:
             after, upto = self._given.minutes
-            new = (pc.field("sequence") > after) & (pc.field("sequence") <= upto)
             columns = VisitorMinute._fields
-            visitors = {row[0] for row in self._rows.find(MINUTES, columns, new)} - {None}
-            known = pc.field("sequence") <= upto
+            visitors = {
+                row[0] for row in self._rows.find(MINUTES, columns, AtMost("sequence", upto, after))
+            } - {None}
+            known = AtMost("sequence", upto), IsIn("visitor_id", visitors)
             self._known = defaultdict(list)
-            for row in self._rows.find(MINUTES, columns, known, among=("visitor_id", visitors)):
+            for row in self._rows.find(MINUTES, columns, *known):
                 self._known[row[0]].append(VisitorMinute(*row))
         return self._known
 

@@ -13,6 +13,7 @@ from kit.cursors import changes_of, table_source
 from kit.records import NOON
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.readers.folder_tables import FolderTables
 from lakehouse.settings import load_settings
 from lakehouse.timestamps import to_micros
 from serving.causes.causes import Causes
@@ -108,7 +109,7 @@ def test_events_of_previous_commit_are_not_named_as_cause(writer: Writer) -> Non
 def test_batch_of_only_repaired_events_has_no_new_input(writer: Writer) -> None:
     writer.record("publish", 0, 2, heard=1)
     writer.record("publish", 1, 2, heard=2)
-    inputs = CommitInputs(TableRows(writer.home / "warehouse"))
+    inputs = CommitInputs(TableRows(FolderTables(writer.home / "warehouse")))
     for heard in (1, 2):
         writer.append(
             "gold.touches", [], job="publish", upto=to_micros(noon_plus(2)), heard=to_micros(noon_plus(heard))
@@ -124,7 +125,7 @@ def test_repeated_batch_has_no_new_input(writer: Writer) -> None:
     writer.record("publish", 0, 2, heard=2)
     for _ in range(2):
         writer.append("gold.touches", [], **marks)
-    inputs = CommitInputs(TableRows(writer.home / "warehouse"))
+    inputs = CommitInputs(TableRows(FolderTables(writer.home / "warehouse")))
     first, second = (inputs.find("gold.touches", each, inputs.marks("gold.touches", each)) for each in (1, 2))
     assert (first.new, first.repaired) == ([(0, to_micros(noon_plus(2)))], [(0, to_micros(noon_plus(2)))])
     assert (second.new, second.repaired) == ([], [])
