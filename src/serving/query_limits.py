@@ -1,11 +1,11 @@
 """Limits of queries: time, memory, rows and bytes of the result, and how many run at the same time."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from tempfile import TemporaryDirectory
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -28,7 +28,8 @@ class QueryLimits:
     Args:
         seconds: how long a query may take; also how long it may wait for others.
         memory: bytes that DuckDB may use, copies of a role's tables included; what exceeds it goes to disk.
-        disk: bytes on disk, in the system's folder of temporary files.
+        disk: bytes on disk; less if the disk is almost full.
+        free_disk: bytes of the disk that queries leave free.
         rows: rows of its result.
         result_bytes: bytes of its result, in Arrow's format or as JSON.
         at_once: queries that run at the same time, one of each reader.
@@ -39,7 +40,8 @@ class QueryLimits:
 
     seconds: float = 30.0
     memory: int = 48 << 20
-    disk: int = 2 << 30
+    disk: int = 512 << 20
+    free_disk: int = 1 << 30
     rows: int = 100_000
     result_bytes: int = 16 << 20
     at_once: int = 3
@@ -48,15 +50,36 @@ class QueryLimits:
     kept_bytes_of_reader: int = 32 << 20
 
 
+class Spill(NamedTuple):
+    """Where a query writes what exceeds its memory.
+
+    Args:
+        folder: made by DuckDB if it is needed; whoever runs the query removes it.
+        size: bytes that it may take.
+    """
+
+    folder: Path
+    size: int
+
+
 class QueryRunner:
     """Runs queries in DuckDB within limits.
 
     Args:
         limits: the limits; None: no limits.
+        spill: for what exceeds the memory; None: nothing may.
+        connect: opens a connection.
     """
 
-    def __init__(self, limits: QueryLimits | None = None) -> None:
+    def __init__(
+        self,
+        limits: QueryLimits | None = None,
+        spill: Spill | None = None,
+        connect: Callable[[], Any] = connect,
+    ) -> None:
         self._limits = limits
+        self._spill = spill or Spill(Path(), 0)
+        self._connect = connect
 
     @contextmanager
     def connection(self) -> Iterator[Any]:
@@ -65,16 +88,17 @@ class QueryRunner:
         Raises:
             MillraceError: if the block takes too long or too much memory.
         """
-        limits = self._limits
+        limits, spill = self._limits, self._spill
         if limits is None:
-            yield connect()
+            yield self._connect()
             return
         ended = threading.Event()
         try:
-            with closing(connect()) as connection, TemporaryDirectory(prefix="millrace-query-") as folder:
+            with closing(self._connect()) as connection:
+                folder = str(spill.folder) if spill.size else ""
                 connection.execute(
                     f"SET memory_limit = '{limits.memory}B'; SET temp_directory = {text_literal(folder)};"
-                    f" SET max_temp_directory_size = '{limits.disk}B'"
+                    f" SET max_temp_directory_size = '{spill.size}B'"
                 )
                 arguments = (connection, ended, limits.seconds)
                 watching = threading.Thread(target=_interrupt, args=arguments, daemon=True)
@@ -91,7 +115,7 @@ class QueryRunner:
         except duckdb.OutOfMemoryException as error:
             raise MillraceError(
                 f"the query needs more than {limits.memory >> 20:,} MiB of memory"
-                f" and {limits.disk >> 20:,} MiB of disk",
+                f" and {spill.size >> 20:,} MiB of disk",
                 "Group or filter it",
             ) from error
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 from lakehouse.errors import MillraceError
@@ -25,7 +26,7 @@ def parse_select(sql: str, what: str, example: str) -> Node:
         MillraceError: if it is not one such statement.
     """
     asked = "SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true)"
-    tree: dict[str, Any] = json.loads(connect().execute(asked, [sql]).fetchall()[0][0])
+    tree: dict[str, Any] = json.loads(_parser().cursor().execute(asked, [sql]).fetchall()[0][0])
     if tree["error"]:
         if tree.get("error_type") == "not implemented":
             raise MillraceError(f"{what} has to be a SELECT", example)
@@ -36,6 +37,12 @@ def parse_select(sql: str, what: str, example: str) -> Node:
     if len(statements) != 1:
         raise MillraceError(f"{what} is one statement, not {len(statements)}", "Give each by itself")
     return statements[0]
+
+
+@cache
+def _parser() -> Any:
+    """A connection for texts only: to open one takes longer than most queries."""
+    return connect(has_threads=False)
 
 
 def nodes_of(tree: object) -> Iterator[Node]:

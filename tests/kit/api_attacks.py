@@ -157,5 +157,5 @@ def main(port: int, tokens: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    os.nice(19)
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     main(int(sys.argv[1]), sys.argv[2:])

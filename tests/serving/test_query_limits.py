@@ -20,6 +20,7 @@ from lakehouse.readers.folder_tables import FolderTables
 from serving.admission import admit
 from serving.processes.query_processes import QueryProcesses
 from serving.processes.result import Result, ResultMemory
+from serving.processes.spill import SpillFolders
 from serving.processes.turns import Turns
 from serving.query_limits import QueryLimits, QueryRunner, TryLaterError
 from serving.sources.query_result import Part, compute, result_parts
@@ -41,9 +42,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(home: Path, sql: str, role: Role | None = None, limits: QueryLimits = LIMITS) -> list[dict[str, Any]]:
-    return compute(
-        FolderTables(home / "warehouse"), admit(sql), {NAME: 0}, role, QueryRunner(limits)
-    ).to_pylist()
+    with SpillFolders(limits, home / "queries").folder() as spill:
+        runner = QueryRunner(limits, spill)
+        return compute(FolderTables(home / "warehouse"), admit(sql), {NAME: 0}, role, runner).to_pylist()
 
 
 @pytest.mark.parametrize("restricted", [False, True])
@@ -104,6 +105,25 @@ def test_few_queries_of_a_reader_wait() -> None:
     for thread in threads:
         thread.join()
     assert len(refused) == 3
+
+
+def test_reader_with_waiting_queries_gives_way_to_other_readers() -> None:
+    turns, given = Turns(QueryLimits(seconds=60.0, at_once=2)), []
+
+    def take_turn() -> None:
+        with turns.turn("one") as gives_way:
+            given.append(gives_way)
+
+    with turns.turn("other") as gives_way:
+        assert not gives_way
+        with turns.turn("one"):
+            threads = [threading.Thread(target=take_turn) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            eventually(lambda: turns._waiting["one"] == 3)
+        for thread in threads:
+            thread.join()
+    assert given == [True, True, False]
 
 
 def test_results_are_limited_in_total_and_by_reader() -> None:

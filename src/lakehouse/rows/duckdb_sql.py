@@ -35,11 +35,18 @@ def spark_text_literal(value: str) -> str:
     return f"'{escaped}'"
 
 
-def connect() -> Any:
-    """An in-memory DuckDB connection with the functions of Spark that expectations use."""
+def connect(*, has_threads: bool = True) -> Any:
+    """An in-memory DuckDB connection with the functions of Spark that expectations use.
+
+    Args:
+        has_threads: whether DuckDB may start threads. Without them, a forked process can use the connection.
+    """
     import duckdb  # optional: not installed where tables are in a catalog
 
-    connection = duckdb.connect()
+    alone: dict[str, Any] = {"threads": 1}
+    if not duckdb.__version__.startswith("1."):
+        alone["async_threads"] = 0
+    connection = duckdb.connect(config={} if has_threads else alone)
     for macro in _OF_SPARK:
         connection.execute(f"CREATE MACRO {macro}")
     return connection

@@ -58,7 +58,7 @@ class Served:
 def serve(served: Served) -> None:
     """Serve until SIGINT or SIGTERM; then disconnect subscribers, which may resume on another server."""
     logging.getLogger("serving").addHandler(logging.StreamHandler())
-    hub = Hub(served.tables, served.limits)
+    hub = Hub(served.tables, served.limits, served.site.home / "serve" / "queries")
     config = uvicorn.Config(
         BodyRate(application(hub, served.terms, served.send_timeout, served.site)),
         host=served.address,

@@ -11,10 +11,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 
 _IMPORTED = ("deltalake", "duckdb", "pandas", "pyarrow.parquet", "serving.processes.query_tasks")
+_END_SECONDS, _BYTES = 5.0, 64 << 10
 
 
 class ForkServer:
@@ -29,8 +31,16 @@ class ForkServer:
         with self._lock:
             self._server = self._server or _start()
 
-    def fork(self) -> Connection:
-        """A connection to a new process, which runs one task and ends when the connection is closed."""
+    @contextmanager
+    def fork(self) -> Iterator[Connection]:
+        """A connection to a new process, which runs one task. After the block, the process has ended."""
+        with self._fork() as connection:
+            try:
+                yield connection
+            finally:
+                _await_end(connection)
+
+    def _fork(self) -> Connection:
         ours, theirs = socket.socketpair()
         with theirs, self._lock:
             for is_last in (False, True):
@@ -51,6 +61,15 @@ class ForkServer:
             if self._server is not None:
                 self._server.close()
                 self._server = None
+
+
+def _await_end(connection: Connection) -> None:
+    """Tell a process to end, and wait until it has: until nobody has the other side of its connection."""
+    with suppress(OSError), socket.socket(fileno=os.dup(connection.fileno())) as side:
+        side.shutdown(socket.SHUT_WR)
+        side.settimeout(_END_SECONDS)
+        while side.recv(_BYTES):
+            pass
 
 
 def _start() -> socket.socket:

@@ -1,8 +1,9 @@
 """Runs each query in a process of its own, within the limits of its reader."""
 
 import time
-from collections.abc import Generator, Mapping
-from contextlib import closing
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from lakehouse.access.role import Role
@@ -13,7 +14,8 @@ from serving.processes.ended import Ended
 from serving.processes.fork_server import ForkServer
 from serving.processes.query_tasks import TASKS
 from serving.processes.result import Result, ResultMemory
-from serving.processes.shares import Shares
+from serving.processes.shares import LOWEST, Shares
+from serving.processes.spill import SpillFolders
 from serving.processes.turns import Turns
 from serving.query_limits import QueryLimits
 
@@ -39,22 +41,26 @@ class QueryProcesses:
 
     Args:
         limits: the limits of queries and readers.
+        folder: for what queries write to disk; None: in the system's folder of temporary files.
     """
 
-    def __init__(self, limits: QueryLimits) -> None:
+    def __init__(self, limits: QueryLimits, folder: Path | None = None) -> None:
         self._limits = limits
         self._turns = Turns(limits)
         self._shares = Shares()
         self._memory = ResultMemory(limits)
         self._forks = ForkServer()
+        self._spills = SpillFolders(limits, folder)
 
     def start(self) -> None:
         """Prepare for queries, so that the first one is not slow."""
+        self._spills.start()
         self._forks.start()
 
     def stop(self) -> None:
         """End the processes."""
         self._forks.stop()
+        self._spills.stop()
 
     def open(self, tables: VersionedTables, sql: str, role: Role | None, reader: str) -> Opened:
         """An admitted query with its result, see `serving.admission`.
@@ -63,7 +69,7 @@ class QueryProcesses:
             TryLaterError: if the reader has no turn, or there is no memory for the result.
             MillraceError: if the query is not admitted, fails or exceeds a limit.
         """
-        with self._turns.turn(reader), closing(self._run("open", reader, tables, sql, role)) as items:
+        with self._running("open", reader, tables, sql, role) as items:
             query, versions = next(items), next(items)
             return Opened(query, versions or None, Result(items, self._memory, reader))
 
@@ -81,28 +87,36 @@ class QueryProcesses:
             TryLaterError: if the reader has no turn, or there is no memory for the result.
             MillraceError: if the query fails or exceeds a limit, or a version can't be read any more.
         """
-        with (
-            self._turns.turn(reader),
-            closing(self._run("compute", reader, tables, query, versions, role)) as items,
-        ):
+        with self._running("compute", reader, tables, query, versions, role) as items:
             return Result(items, self._memory, reader)
 
-    def _run(
+    @contextmanager
+    def _running(
         self, task: str, reader: str, tables: VersionedTables, *arguments: Any
-    ) -> Generator[Any, None, None]:
-        if not tables.is_local:  # a process of its own would open a connection of its own each time
-            yield from TASKS[task](self._limits, tables, *arguments)
-            return
-        spent, since = None, time.monotonic()
+    ) -> Iterator[Iterator[Any]]:
+        """The items of a task, which has ended after the block."""
+        with self._turns.turn(reader) as gives_way, self._spills.folder() as spill:
+            if not tables.is_local:  # a process of its own would open a connection to the catalog each time
+                yield TASKS[task](self._limits, spill, tables, *arguments)
+                return
+            nice = LOWEST if gives_way else self._shares.nice(reader)
+            content = (task, (tables, *arguments), self._limits, spill, nice)
+            with closing(self._run(reader, content)) as items:
+                yield items
+
+    def _run(self, reader: str, content: tuple[Any, ...]) -> Generator[Any, None, None]:
+        """Run a task in a process of its own, see `query_tasks.serve`."""
+        item: Any = None
+        since = time.monotonic()
         try:
             with self._forks.fork() as connection:
-                connection.send((task, (tables, *arguments), self._limits, self._shares.nice(reader)))
+                connection.send(content)
                 while not isinstance(item := connection.recv(), Ended):
                     yield item
-                spent = item.seconds
         except (EOFError, OSError):
             raise _ENDED from None
         finally:
-            self._shares.add(reader, time.monotonic() - since if spent is None else spent)
+            spent = item.seconds if isinstance(item, Ended) else time.monotonic() - since
+            self._shares.add(reader, spent)
         if item.error is not None:
             raise MillraceError(*item.error)

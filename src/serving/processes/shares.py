@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 
 _SECONDS = 10.0
-_NICEST = 19
+LOWEST = 19
+"""The last niceness."""
 
 
 class Shares:
@@ -32,7 +33,7 @@ class Shares:
     def nice(self, reader: str) -> int:
         """Niceness of the reader's next query: 0 without queries lately, 19 if they keep a core busy."""
         with self._lock:
-            return min(_NICEST, int((_NICEST + 1) * self._left(reader) / _SECONDS))
+            return min(LOWEST, int((LOWEST + 1) * self._left(reader) / _SECONDS))
 
     def _left(self, reader: str) -> float:
         used, at = self._used.get(reader, (0.0, 0.0))

@@ -22,8 +22,8 @@ class Turns:
         self._waiting: Counter[str] = Counter()
 
     @contextmanager
-    def turn(self, reader: str) -> Iterator[None]:
-        """A turn of a reader during the block.
+    def turn(self, reader: str) -> Iterator[bool]:
+        """A turn of a reader during the block: whether it has to give way, see `_gives_way`.
 
         Raises:
             TryLaterError: if there is none in time, or the reader waits too often.
@@ -40,12 +40,17 @@ class Turns:
             if not is_free:
                 raise TryLaterError("too many queries run", "Try again later")
             self._running.add(reader)
+            gives_way = self._gives_way(reader)
         try:
-            yield
+            yield gives_way
         finally:
             with self._changed:
                 self._running.discard(reader)
                 self._changed.notify_all()
+
+    def _gives_way(self, reader: str) -> bool:
+        """Whether the reader has more queries waiting while another reader has any."""
+        return self._waiting[reader] > 0 and len(self._running | set(self._waiting)) > 1
 
     def _is_free(self, reader: str) -> bool:
         return reader not in self._running and len(self._running) < self._limits.at_once

@@ -14,6 +14,7 @@ from serving.query_limits import TryLaterError
 from serving.sources.row_changes import ChangeGroup, Position, is_ahead
 from serving.sources.source import Source
 from serving.stream.byte_budget import ByteBudget
+from serving.stream.log_poller import LogPoller
 from serving.stream.messages import Published
 from serving.stream.resume_token import Subject
 from serving.stream.snapshots import Snapshots
@@ -30,8 +31,9 @@ class Channel:
         source: the source.
         digest: digest of the table or query, for resume tokens.
         most_bytes: maximum bytes of kept changes; older changes are read from the tables again.
-        interval: seconds between polls of the log.
+        interval: seconds after which it reads the log, also without a notification.
         budget: bytes that it keeps together with other channels; None: no limit.
+        poller: notifies it of commits; None: it polls by itself.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Channel:
         most_bytes: int,
         interval: float,
         budget: ByteBudget | None = None,
+        poller: LogPoller | None = None,
     ) -> None:
         self.source = source
         self.subject = Subject(digest, source.key, {})
@@ -67,6 +70,10 @@ class Channel:
         self._news: asyncio.Future[None] = self._loop.create_future()
         self._written_at: tuple[int, ...] = ()
         self._stopping = threading.Event()
+        self._changed = threading.Event()
+        self._poller = poller
+        if poller is not None:
+            poller.follow(source.tables, self._changed)
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
@@ -122,11 +129,18 @@ class Channel:
     def stop(self) -> None:
         """Stop the thread, without waiting for its end."""
         self._stopping.set()
+        self._changed.set()
+        if self._poller is not None:
+            self._poller.leave(self._changed)
         self._forget()
 
     def _follow(self) -> None:
         position: Position | None = None
-        while not self._stopping.wait(self._interval):
+        while True:
+            self._changed.wait(self._interval)
+            self._changed.clear()
+            if self._stopping.is_set():
+                return
             position = self._try_to_look(position)
 
     def _try_to_look(self, position: Position | None) -> Position | None:

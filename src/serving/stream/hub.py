@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from lakehouse.access.role import Role
@@ -22,11 +23,14 @@ from serving.sources.source import Source
 from serving.sources.table_source import TableSource, view_of
 from serving.stream.byte_budget import ByteBudget
 from serving.stream.channel import Channel
+from serving.stream.log_poller import LogPoller
 from serving.stream.resume_token import Subject
 from serving.stream.subscription import Subscription, Terms
 
 _TOKEN_DIGITS = 8
 _THREADS = 64
+_LOOK_SECONDS = 1.0
+"""Seconds after which a channel reads its tables' logs, also if there was no commit."""
 _LINGER_SECONDS = 30.0
 """Seconds for which a channel without subscribers stays open: they reconnect after a lost connection."""
 
@@ -102,15 +106,17 @@ class Hub:
     Args:
         tables: the tables.
         limits: limits of memory and queries.
+        folder: for what queries write to disk; None: in the system's folder of temporary files.
     """
 
-    def __init__(self, tables: VersionedTables, limits: Limits) -> None:
+    def __init__(self, tables: VersionedTables, limits: Limits, folder: Path | None = None) -> None:
         self._tables = tables
         self._limits = limits
         self._shared = SharedChanges(limits.shared_bytes)
-        self._queries = QueryProcesses(limits.query)
+        self._queries = QueryProcesses(limits.query, folder)
         self._threads = ThreadPoolExecutor(_THREADS, "query")
         self._kept = ByteBudget(limits.kept_bytes)
+        self._poller = LogPoller(tables) if tables.is_local else None  # a catalog answers slowly
         self._channels: dict[str, Channel] = {}
         self._opened_by: dict[str, str] = {}
         self._opening: dict[str, asyncio.Lock] = {}
@@ -144,8 +150,9 @@ class Hub:
                     source,
                     key[:_TOKEN_DIGITS],
                     self._limits.channel_bytes,
-                    self._tables.poll_seconds,
+                    self._tables.poll_seconds if self._poller is None else _LOOK_SECONDS,
                     self._kept,
+                    self._poller,
                 )
                 self._opened_by[key] = reader
                 self._close_later(key)
@@ -213,6 +220,8 @@ class Hub:
             channel.stop()
         self._channels.clear()
         self._opened_by.clear()
+        if self._poller is not None:
+            self._poller.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._queries.stop()
 
