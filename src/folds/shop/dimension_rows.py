@@ -52,7 +52,7 @@ class DimensionFold:
         """
         source, table = sent[0].source, sent[0].source_table
         versions = versions_of([_change(each) for each in sent])
-        ends: list[float] = [*(each.lsn for each in versions[1:]), inf]
+        ends: list[float] = [*(each.lsn for each in versions[1:]), inf][: len(versions)]
         return [
             (
                 version_id(source, table, row_key, each.lsn),

@@ -55,3 +55,7 @@ def test_version_has_the_latest_stamp_of_the_changes_that_make_and_end_it() -> N
 def test_copies_give_no_version() -> None:
     once = [sent('{"id":"1"}')]
     assert FOLD(KEY, once * 3) == FOLD(KEY, once)
+
+
+def test_row_whose_delete_comes_first_has_no_version_yet() -> None:
+    assert FOLD(KEY, [sent(None, 9, "delete")]) == []
