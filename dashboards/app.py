@@ -27,6 +27,7 @@ _PAGES = {
         "windows": ("Windows", "view_week", _ALL[:2]),
         "quality": ("Data quality", "verified", _ALL[:1]),
         "pipeline": ("Pipeline", "valve", ()),
+        "privacy": ("Privacy", "shield_person", _ALL[:1]),
     },
 }
 _LESS_AIR = "<style>.stMainBlockContainer { padding: 3.2rem 2.2rem 2.5rem; }</style>"
@@ -39,6 +40,7 @@ if message := data_source.startup_message():
     st.subheader("No SQL warehouse", anchor=False)
     st.text(message)
     st.stop()
+unseen = () if viewer.may_see_privacy() else ("privacy",)
 st.logo(str(_HERE / "logo.svg"), size="large", icon_image=str(_HERE / "icon.svg"))
 pages = {
     section: [
@@ -50,6 +52,7 @@ pages = {
             default=name == "overview",
         )
         for name, (title, icon, _) in group.items()
+        if name not in unseen
     ]
     for section, group in _PAGES.items()
 }

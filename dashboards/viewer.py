@@ -12,6 +12,7 @@ from lakehouse.access.policy_file import PolicyFile
 from lakehouse.access.role import Role
 from lakehouse.bundle_file import conf_folder
 from lakehouse.errors import MillraceError
+from millrace.tables.reading_role import PRIVACY, answers_requests
 
 
 def home() -> Path:
@@ -58,6 +59,22 @@ def sees_everything() -> bool:
     """Whether the viewer sees everything, the state of the workspace too."""
     found = role()
     return found is not None and found.is_unrestricted
+
+
+def may_see_privacy() -> bool:
+    """Whether the viewer may see requests of persons: with the role `privacy`, or one that sees everything.
+
+    The register of requests is in a home, so there is none where tables are those of a catalog.
+    """
+    found = role()
+    return not os.environ.get("MILLRACE_CATALOG") and found is not None and answers_requests(found)
+
+
+def require_privacy() -> None:
+    """Stop the script with an explanation, unless the viewer may see requests of persons."""
+    if not may_see_privacy():
+        st.text(f"This page is for the role {PRIVACY}, and for roles that see everything.")
+        st.stop()
 
 
 def _policy() -> Policy:

@@ -177,7 +177,7 @@ def test_dev_target_pauses_all_jobs_and_alerts() -> None:
         jobs = jobs_of(ROOT, target).values()
         return [job.name for job in jobs if not job.is_paused and (job.continuous or job.schedule)]
 
-    assert {target: len(auto_started(target)) for target in TARGETS} == {"dev": 0, "prod": 7, "local": 8}
+    assert {target: len(auto_started(target)) for target in TARGETS} == {"dev": 0, "prod": 7, "local": 9}
     alerts = tree_of(ROOT, "dev")["resources"]["alerts"].values()
     assert {alert["schedule"]["pause_status"] for alert in alerts} == {"PAUSED"}
 

@@ -189,7 +189,12 @@ def _imported(folder: Path) -> set[str]:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             found |= {name.split(".")[0] for name in names}
-    own = {path.stem for path in folder.iterdir()} | {"folds", "lakehouse", "millrace"}  # of the wheel
+    own = {path.stem for path in folder.iterdir()} | {
+        "folds",
+        "lakehouse",
+        "millrace",
+        "privacy",
+    }  # of the wheel
     distributions = packages_distributions() | {
         "databricks": ["databricks-sql-connector"]
     }  # a namespace package of several distributions

@@ -40,6 +40,21 @@ def recover(run: JobContext) -> None:
     recover_job(run.parameters["topic"], option, run.parameters["by"]).body(run)
 
 
+def retention(run: JobContext) -> None:
+    """Apply conf/retention.yml.
+
+    Raises:
+        MillraceError: if the tables are in a catalog.
+    """
+    if run.settings.catalog:
+        raise MillraceError(
+            "the tables are in a catalog, where nothing is erased", "Leave the job retention paused"
+        )
+    from millrace.operations.retention_job import apply_retention
+
+    apply_retention(run)
+
+
 def show_gate(run: JobContext) -> None:
     """Print the state of the gate."""
     from millrace.tables.gate_status import explain, gate, is_held, last_results

@@ -45,6 +45,12 @@ recover = Job.imported(
     Parameter("by", "who accepts it; kept in ops.topics", is_required=True),
 )
 
+retention = Job.imported(
+    "retention",
+    f"{_BODIES}:retention",
+    "Erase persons whom conf/retention.yml keeps no longer.",
+)
+
 audit = Job.imported(
     "audit",
     f"{_BODIES}:audit",

@@ -23,6 +23,7 @@ from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger, now
 from lakehouse.timestamps import EPOCH, from_micros, to_micros
+from millrace.operations.erase_files import erase_files
 from privacy.erasure.reads import delete_reads
 from privacy.erasure.selection import Selection
 from privacy.erasure.work_folder import WorkFolder
@@ -109,6 +110,7 @@ class _Erasure:
             "bronze": lambda: blank_records(self.run.lake, self.records, self.upto),
             "gold": lambda: remove_from_gold(self.run, self.events, self.visitors),
             "reads": self.delete_reads,
+            "files": self.erase_files,
             "purge": self.purge,
         }
 
@@ -172,6 +174,11 @@ class _Erasure:
         """Delete queries of readers that name the persons."""
         person, settings = self.folder.person(), self.run.settings
         delete_reads(settings.warehouse.joinpath(*READS.name.split(".")), person.own_texts)
+
+    def erase_files(self) -> None:
+        """Erase the persons from all that is not in tables."""
+        for line in erase_files(self.run.settings, self.folder.person().own_texts):
+            self.run.log(line)
 
     def purge(self) -> None:
         """Remove old versions of all tables that have rows of persons."""

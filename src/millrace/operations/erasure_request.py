@@ -14,6 +14,9 @@ from privacy.erasure.work_folder import WorkFolder
 from privacy.identities import Identity, Person, find_hashed, find_people
 from privacy.requests.register import Register, Request
 
+EXPIRED = "retention"
+"""Reference of requests that conf/retention.yml makes."""
+
 _KINDS = ("user", "visitor")
 
 
@@ -63,7 +66,7 @@ def prepare_expired(settings: Settings) -> tuple[str, Person] | None:
     person = find_expired(partial(table_reader.scan, settings), datetime.now(timezone.utc) - kept)
     if not person.identities:
         return None
-    return _enter(Register(settings.home), settings, None, person, "retention")
+    return _enter(Register(settings.home), settings, None, person, EXPIRED)
 
 
 def _enter(

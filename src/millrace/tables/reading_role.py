@@ -19,6 +19,11 @@ PRIVACY = "privacy"
 """The role of those who answer requests of persons, if conf/access.yml declares one of this name."""
 
 
+def answers_requests(role: Role) -> bool:
+    """Whether a role may see the data of a person who asks for it: `PRIVACY`, or one that sees everything."""
+    return role.name == PRIVACY or role.is_unrestricted
+
+
 def require_privacy(settings: Settings) -> None:
     """Check that a person's data may be read, whole.
 
@@ -31,7 +36,7 @@ def require_privacy(settings: Settings) -> None:
             "the tables are in a catalog", "These commands read homes, with tables in folders"
         )
     role = role_of(settings)
-    if role is not None and role.name != PRIVACY and not role.is_unrestricted:
+    if role is not None and not answers_requests(role):
         raise MillraceError(
             f"role {role.name} may not see all data of a person",
             f"Unset MILLRACE_ROLE, or declare a role {PRIVACY} in conf/access.yml and use that",

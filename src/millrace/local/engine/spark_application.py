@@ -2,10 +2,12 @@
 
 import logging
 import os
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -124,6 +126,12 @@ def started_session(settings: Settings) -> Iterator["SparkSession"]:
         yield application.spark.newSession()
 
 
+def _remove_leftovers(scratch: Path) -> None:
+    """Remove blocks of applications that were killed. Only the home's single application may do it."""
+    for leftover in (*scratch.glob("blockmgr-*"), *scratch.glob("spark-*")):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
 def _start(settings: Settings) -> Application:
     from lakehouse.run.spark_session import build_session
     from millrace.environment.jars import spark_jars
@@ -135,6 +143,7 @@ def _start(settings: Settings) -> Application:
     log = settings.home / "logs" / "spark.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     jars = spark_jars()
+    _remove_leftovers(settings.home / "spark")
     with stderr_to(log), keep_sigint_handler(), clean_up_on_failure():
         try:
             return Application(build_session(settings, jars))

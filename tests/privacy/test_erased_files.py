@@ -1,0 +1,117 @@
+"""Persons are erased from collectors' logs, logs, rejected lines and reports."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from concurrent.futures import wait
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from intake.log.accounts import read_accounts
+from intake.log.entries import Write
+from intake.log.message_log import MessageLog
+from intake.segment_requests import Message
+from kit.erased_worlds import files_with
+from lakehouse.settings import Settings, load_settings
+from millrace.operations.erase_files import erase_files
+
+PERSON, OTHER = "anna-4711", "ben-4712"
+COLLECTED = range(200)
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return load_settings(home=tmp_path)
+
+
+def erase(settings: Settings) -> list[str]:
+    return list(erase_files(settings, [PERSON]))
+
+
+def write(file: Path, content: bytes) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(content)
+    return file
+
+
+def message(number: int) -> Message:
+    whose = PERSON if number % 4 == 0 else OTHER
+    return Message(whose.encode(), json.dumps({"userId": whose, "n": number}).encode())
+
+
+@contextmanager
+def collector(home: Path) -> Iterator[MessageLog]:
+    """A collector with waiting messages, shed ones, and some that Kafka has."""
+    log = MessageLog(home / "collect" / "messages.db")
+    wait([log.append(Write("r", "site", [message(number)])) for number in COLLECTED])
+    wait([log.append(Write("r", "site", [message(number)], is_shed=True)) for number in COLLECTED[:40]])
+    log.forget(50)
+    wait([log.append(Write("r", "site", [message(1)]))])
+    try:
+        yield log
+    finally:
+        log.close()
+
+
+def test_collector_log_is_erased_while_it_runs(settings: Settings) -> None:
+    file = settings.home / "collect" / "messages.db"
+    with collector(settings.home) as log:
+        [before] = read_accounts(file)
+        assert (before.waiting, before.shed, before.missing) == (151, 40, 0)
+        assert erase(settings) == ["47 messages of the collector main erased"]
+        assert files_with(settings.home, [PERSON]) == {}
+        [left] = read_accounts(file)
+        assert (left.waiting, left.shed, left.missing) == (114, 30, 0)
+        assert left.received == before.received - 47
+        wait([log.append(Write("r", "site", [message(2)]))])
+        wait([log.append(Write("r", "site", [message(3)]))])  # after the totals were counted again
+        assert (log.totals.waiting, log.totals.shed) == (116, 30)
+        kept = [json.loads(each.value or b"")["userId"] for each in log.pending(0, 1000)]
+        assert kept == [OTHER] * 116
+        assert erase(settings) == []
+    assert files_with(settings.home, [PERSON]) == {}
+    assert OTHER in repr(files_with(settings.home, [OTHER]).values())
+
+
+def test_lines_are_blanked_while_a_process_appends(settings: Settings) -> None:
+    lines = [f"12:00 user {name} failed\n".encode() for name in (OTHER, PERSON, "anna-47110", PERSON)]
+    log = write(settings.home / "logs" / "engine.log", b"".join(lines))
+    with log.open("ab") as appending:
+        assert erase(settings) == ["1 files of logs and reports erased or removed"]
+        appending.write(lines[0])
+    blank = b" " * (len(lines[1]) - 1) + b"\n"
+    assert log.read_bytes() == b"".join([lines[0], blank, lines[2], blank, lines[0]])
+    assert erase(settings) == []
+
+
+def test_rejected_lines_in_any_encoding_are_blanked(settings: Settings) -> None:
+    kept = [{"line": 1, "content": f'{{"userId": "{OTHER}"'}]
+    named = [
+        {"line": 2, "content": f'{{"userId": "{PERSON}"'},
+        {"line": 3, "content": '{"userId": "anna\\u002d4711"'},
+        {"line": 4, "content": "id=anna%2D4711&x"},
+    ]
+    content = "".join(json.dumps(each) + "\n" for each in (*named, *kept)).encode()
+    file = write(settings.home / "rejected" / "m.jsonl", content)
+    erase(settings)
+    assert [json.loads(line) for line in file.read_text().splitlines() if line.strip()] == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("quality/gx/uncommitted/validations/run.json", f'{{"value": "{PERSON}"}}'.encode()),
+        ("quality/report/index.html", f"<td>{PERSON}</td>".encode()),
+        ("mlflow/artifacts/1/paths.csv", f"path,person\nads,{PERSON}\n".encode()),
+        ("logs/old.log.gz", gzip.compress(PERSON.encode())),
+        ("runs/publish/20261128T120000.json", f'{{"error": "{PERSON}"}}'.encode()),
+    ],
+)
+def test_reports_that_name_a_person_are_removed(settings: Settings, name: str, content: bytes) -> None:
+    file = write(settings.home / name, content)
+    other = write(file.with_name(f"other-{file.name}"), b"<td>nobody</td>")
+    erase(settings)
+    assert not file.exists()
+    assert other.exists()
