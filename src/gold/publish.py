@@ -24,7 +24,6 @@ from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minutes import minute_changes
 from gold.credit.visit_fold import GOAL, MINUTE, visit_changes
 from gold.daily.summary_schedule import SummarySchedule
-from gold.items.conversion_items import ConversionItems
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.traffic import VISITOR_MINUTES
@@ -74,7 +73,7 @@ class Publish:
     Recomputes the time spans and conversions that a micro-batch affects, and writes the rows that differ.
     What is affected follows from the batch and from gold.touches, which is written last, so a repeated batch
     gives the same tables. Rows of bots are left out, and deleted when a bot is found. Tables by window and by
-    day are updated less often, see `SummarySchedule`.
+    day, and items, are updated less often, see `SummarySchedule`.
 
     Args:
         run: the job's context.
@@ -86,27 +85,21 @@ class Publish:
         self._rules = rules
         self._dimensions = DimensionLoader(run.lake)
         self._summaries = SummarySchedule(run)
-        self._items = ConversionItems(run.lake)
-        self._published = EPOCH
         if last := Ledger(run.lake).last(run.job):
-            self._published = last.position
             self._summaries.mark_stale(last.position, last.watermark or EPOCH)
 
     def __call__(self, batch: Batch) -> Outcome:
         """Publish what the events, bots and rates of one micro-batch affect, late events included."""
-        round_ = Round(self._run, batch, self._dimensions.load(batch), self._rules(), items=self._items)
+        round_ = Round(self._run, batch, self._dimensions.load(batch), self._rules())
         moments = new_moments(self._run.lake, batch, round_.dimensions, round_.rules.orders)
         rows = round_.publish(moments, self._summaries.done)
-        self._items.write_new_versions(batch.upto)
-        self._published = batch.upto
         self._summaries.mark_stale(batch.upto, batch.upstream_watermark or EPOCH)
         if not self._run.once:  # else in `run_idle`, after the last batch
             self._summaries.update(under_load=True)
         return Outcome(output_rows=rows, watermark=batch.upstream_watermark)
 
     def run_idle(self) -> None:
-        """Update items and summaries. Called when there is no batch."""
-        self._items.write_new_versions(self._published)
+        """Update summaries. Called when there is no batch."""
         self._summaries.update(now=self._run.once)
 
 
@@ -120,7 +113,6 @@ class Round:
         dimensions: of the batch.
         rules: the rules in force.
         gone: event_id of goal events that are no longer in silver; None if there are none.
-        items: writes gold.conversion_items; None: made for the batch.
     """
 
     run: JobContext
@@ -128,7 +120,6 @@ class Round:
     dimensions: Dimensions
     rules: PublishRules
     gone: DataFrame | None = None
-    items: ConversionItems | None = None
 
     @property
     def lake(self) -> Lakehouse:
@@ -184,9 +175,6 @@ class Round:
         write_minutes: Callable[[], int],
     ) -> int:
         """Write the changes, gold.conversions and then gold.touches last."""
-        if extents[CONVERSIONS.name].rows or extents[TRAILS.name].rows:
-            items = self.items or ConversionItems(self.lake)
-            items.write_changed(affected, changes, self.batch.upto)
         first = (
             write_minutes,  # which takes longest
             partial(self._write_kind, changes, extents, ATTRIBUTION),

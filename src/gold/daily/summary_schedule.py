@@ -1,4 +1,4 @@
-"""When publish updates summaries: tables by window and by day, less often than tables by person.
+"""When publish updates summaries: tables by window and by day, and items, less often than tables by person.
 
 Conversions that the watermark has passed become final at the same time.
 """
@@ -14,6 +14,7 @@ from folds.persons.refunds import load_order_rules
 from gold.credit.dimensions import DimensionLoader
 from gold.daily.business_days import business_day
 from gold.daily.update import Daily
+from gold.items.conversion_items import ConversionItems
 from gold.traffic.windows import Traffic
 from lakehouse.contracts.costs import CAMPAIGN_COSTS
 from lakehouse.contracts.daily import CAMPAIGN_PERFORMANCE
@@ -40,8 +41,10 @@ class SummarySchedule:
         self._traffic = Traffic(run.lake, run.settings.business_time_zone, run.settings.conf)
         self._dimensions = DimensionLoader(run.lake)
         self._daily = Daily(run.lake, run.settings.business_time_zone)
+        self._items = ConversionItems(run.lake)
         self._pause = run.settings.summary_interval.total_seconds()
-        self._stale: tuple[datetime, datetime] | None = None
+        self._input: tuple[datetime, datetime] | None = None
+        self._is_stale = False
         self._started_at = 0.0  # on the monotonic clock
         self._took = 0.0  # seconds
         self._costs_through = run.lake.high_water_mark(CAMPAIGN_PERFORMANCE.name) or EPOCH
@@ -49,7 +52,7 @@ class SummarySchedule:
 
     def mark_stale(self, upto: datetime, watermark: datetime) -> None:
         """Note new input up to an ingest stamp, complete up to a watermark."""
-        self._stale = upto, watermark
+        self._input, self._is_stale = (upto, watermark), True
 
     def update(self, now: bool = False, under_load: bool = False) -> None:
         """Update what is stale and due.
@@ -58,25 +61,32 @@ class SummarySchedule:
             now: update it even if it is not due yet.
             under_load: whether other work may be waiting, so that updates get a small share of the time.
         """
-        if self._stale and (now or self._is_due(under_load)):
+        if self._input and (now or self._is_due(under_load)) and (self._is_stale or self._items.is_behind):
             self._started_at = time.monotonic()
-            self._sum_days(*self._stale)
-            self._traffic.update(*self._stale)  # last: the pages read all tables as of its position
-            self._stale, self._took = None, time.monotonic() - self._started_at
+            if self._is_stale:
+                self._update(*self._input)
+            else:
+                self._items.update(self.done, self._input[0])
+            self._is_stale, self._took = False, time.monotonic() - self._started_at
+
+    def _update(self, upto: datetime, watermark: datetime) -> None:
+        known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
+        self._sum_days(known, upto, watermark)
+        self._items.update(self.done, upto)
+        self._traffic.update(upto, watermark)  # last: the pages read all tables as of its position
+        self.done, self._costs_through = known, upto
 
     def _is_due(self, under_load: bool) -> bool:
         pause = max(self._pause, _UNDER_LOAD * self._took) if under_load else self._pause
         return time.monotonic() - self._started_at >= pause
 
-    def _sum_days(self, upto: datetime, watermark: datetime) -> None:
-        known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
+    def _sum_days(self, known: int, upto: datetime, watermark: datetime) -> None:
         rows, days = self._new_minutes() if known > self.done else (0, [])
         days += self._days_of_costs()
         self._run.tune_for_batch(rows)
         self._finalise(upto, watermark)
         if days:
             self._update_days(days, upto, watermark)
-        self.done, self._costs_through = known, upto
 
     def _new_minutes(self) -> tuple[int, list[date]]:
         """Number and days of the new minutes: one row on the driver, with a value per day of event time."""

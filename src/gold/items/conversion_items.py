@@ -1,29 +1,28 @@
 """Updates gold.conversion_items after changes of conversions, and after changes of the shop's database."""
 
-from collections.abc import Callable
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from gold.credit.affected_conversions import AffectedConversions
 from gold.items.item_rows import Versions, item_rows
 from lakehouse.contracts.gold import CONVERSIONS, TRAILS
 from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.contracts.shop import CUSTOMERS, PRODUCTS, SHOP_CHANGES
 from lakehouse.contracts.silver import EVENTS
-from lakehouse.contracts.table import DELETED
+from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import checkpoint_changes, folded_changes, write_kind
-from lakehouse.rows.checkpointing import checkpoint
-from lakehouse.rows.grouped import rows_of_kind
-from lakehouse.rows.semi_join import semi_join, without
-from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.rows.checkpointing import checkpoint_with
+from lakehouse.rows.time_pruner import TimePruner, hours_between
 from lakehouse.run.ledger import Ledger
 from lakehouse.run.microbatch import stamped_within
-from lakehouse.timestamps import EPOCH, FIRST, LAST, from_micros, to_micros
+from lakehouse.timestamps import EPOCH, FIRST, LAST, from_micros, span_micros, to_micros
 
 _JOB = "dimensions"
+_LENGTH = timedelta(minutes=15)
+_QUARTER, _IS_MARKED = "_quarter", "_is_marked"
 
 
 class ConversionItems:
@@ -39,82 +38,97 @@ class ConversionItems:
         self._lake = lake
         self._through = from_micros(lake.last_commit(CONVERSION_ITEMS.name).get("versions", 0))
 
-    def write_changed(self, affected: AffectedConversions, changes: DataFrame, upto: datetime) -> None:
-        """Update the items of conversions whose row or trail changes. Called before these are written.
+    @property
+    def is_behind(self) -> bool:
+        """Whether the shop's database has changes that are not applied yet."""
+        return self._dimensions_through() > self._through
+
+    def update(self, done: int, upto: datetime) -> None:
+        """Recompute the items of conversions that may have changed, or whose versions may have.
+
+        A micro-batch of publish marks in gold.visitor_minutes the quarter-hours of the conversions that it
+        affects, as they were and as they are.
 
         Args:
-            affected: the affected conversions.
-            changes: a struct of `change_type` for each table of credit, checkpointed.
-            upto: high-water mark, an ingest stamp.
-        """
-        if not self._has_versions():
-            return
-        conversions, steps = (rows_of_kind(changes, table.short_name) for table in (CONVERSIONS, TRAILS))
-        ids = checkpoint(conversions.select("conversion_id").union(steps.select("conversion_id")).distinct())
-        kept = without(semi_join(affected.before, ids, "conversion_id"), conversions, "conversion_id")
-        trails = self._lake.read(TRAILS.name).where(affected.near.contains("converted_at"))
-        trails = without(semi_join(trails, ids, "conversion_id"), steps, "conversion_id", "step")
-        self._write(
-            _with_new(kept, conversions, CONVERSIONS.column_names),
-            _with_new(trails, steps, TRAILS.column_names),
-            lambda rows: semi_join(rows.where(affected.near.contains("converted_at")), ids, "conversion_id"),
-            affected.near,
-            upto,
-        )
-
-    def write_new_versions(self, upto: datetime) -> None:
-        """Update the items of conversions since the earliest change of the shop's database that is new.
-
-        Args:
+            done: sequence of gold.visitor_minutes through which conversions have been applied.
             upto: high-water mark of gold, an ingest stamp.
         """
-        last = Ledger(self._lake).last(_JOB)
-        if last is None or last.position <= self._through or not self._has_versions():
+        through = self._dimensions_through()
+        if not any(self._lake.version(table.name) for table in (CUSTOMERS, PRODUCTS)):  # 0 is empty
             return
-        after, self._through = self._through, last.position
-        new = self._lake.read(SHOP_CHANGES.name).where(stamped_within(after, last.position))
-        is_of_snapshot = F.col("transaction_id") == 0
-        since = F.when(is_of_snapshot, F.lit(EPOCH)).otherwise(F.col("committed_at"))
-        [earliest] = new.agg(F.min(F.unix_micros(since))).collect()[0]
-        if earliest is None:
-            return
-        first = FIRST if earliest == 0 else from_micros(earliest)
-        near = TimePruner.of_spans([(to_micros(first), to_micros(LAST))])
-        conversions, trails = (
-            self._lake.read(table.name).where(near.contains("converted_at"))
-            for table in (CONVERSIONS, TRAILS)
-        )
-        self._write(conversions, trails, lambda rows: rows.where(near.contains("converted_at")), near, upto)
+        if affected := self._affected(done, through):
+            self._write(affected, upto, to_micros(through))
+        self._through = through
 
     def all_rows(self) -> DataFrame:
         """All rows, from gold.conversions and gold.trails as they are."""
         read = self._lake.read
         return item_rows(read(CONVERSIONS.name), read(TRAILS.name), read(EVENTS.name), self._versions())
 
-    def _write(
-        self,
-        conversions: DataFrame,
-        trails: DataFrame,
-        published: Callable[[DataFrame], DataFrame],
-        near: TimePruner,
-        upto: datetime,
-    ) -> None:
-        events = self._lake.read(EVENTS.name).where(near.contains("event_time"))
+    def _dimensions_through(self) -> datetime:
+        last = Ledger(self._lake).last(_JOB)
+        return last.position if last else EPOCH
+
+    def _affected(self, done: int, through: datetime) -> "_Affected | None":
+        new = self._lake.read(VISITOR_MINUTES.name).where(F.col("sequence") > done)
+        at = F.col(_QUARTER)
+        quarters, found = checkpoint_with(
+            new.select(_quarter_of("minute").alias(_QUARTER)).distinct(), near=hours_between(at, at, _LENGTH)
+        )
+        near = found["near"]
+        since = self._first_new_version(through) if through > self._through else None
+        if since is not None:
+            near = [*near, (since // span_micros(_LENGTH), to_micros(LAST) // span_micros(_LENGTH))]
+        return _Affected(quarters, since, TimePruner.of_hours(near, length=_LENGTH)) if near else None
+
+    def _first_new_version(self, through: datetime) -> int | None:
+        """The earliest time of new changes of the shop's database, in microseconds; None without any."""
+        new = self._lake.read(SHOP_CHANGES.name).where(stamped_within(self._through, through))
+        is_of_snapshot = F.col("transaction_id") == 0
+        since = F.when(is_of_snapshot, F.lit(to_micros(FIRST))).otherwise(F.unix_micros("committed_at"))
+        earliest: int | None = new.agg(F.min(since)).collect()[0][0]
+        return earliest
+
+    def _write(self, affected: "_Affected", upto: datetime, versions: int) -> None:
+        table, read = CONVERSION_ITEMS, self._lake.read
+        conversions, before = (affected.select(read(each.name)) for each in (CONVERSIONS, table))
+        trails = affected.select(read(TRAILS.name))
+        events = read(EVENTS.name).where(affected.near.contains("event_time"))
         after = item_rows(conversions, trails, events, self._versions())
-        before = published(self._lake.read(CONVERSION_ITEMS.name))
-        table, name = CONVERSION_ITEMS, CONVERSION_ITEMS.name
-        folded = folded_changes((table,), {name: before}, {name: after}, "conversion_id")
+        folded = folded_changes((table,), {table.name: before}, {table.name: after}, "conversion_id")
         changes, extents, _ = checkpoint_changes(folded, (table,))
-        write_kind(self._lake, table, changes, extents, upto, versions=to_micros(self._through))
+        write_kind(self._lake, table, changes, extents, upto, versions=versions)
 
     def _versions(self) -> Versions:
         return Versions(self._lake.read(CUSTOMERS.name), self._lake.read(PRODUCTS.name))
 
-    def _has_versions(self) -> bool:
-        """Whether there has ever been a version: the version 0 of a table is empty."""
-        return any(self._lake.version(table.name) for table in (CUSTOMERS, PRODUCTS))
+
+@dataclass(frozen=True)
+class _Affected:
+    """Times of conversions to recompute.
+
+    Args:
+        quarters: starts of quarter-hours as `_QUARTER`, in microseconds, each once. Checkpointed.
+        since: all later times are affected, too; None: no others.
+        near: contains all of them.
+    """
+
+    quarters: DataFrame
+    since: int | None
+    near: TimePruner
+
+    def select(self, rows: DataFrame) -> DataFrame:
+        """Rows whose `converted_at` is affected."""
+        marks = F.broadcast(self.quarters.withColumn(_IS_MARKED, F.lit(True)))
+        found = rows.where(self.near.contains("converted_at")).withColumn(
+            _QUARTER, _quarter_of("converted_at")
+        )
+        is_affected = F.coalesce(_IS_MARKED, F.lit(False))
+        if self.since is not None:
+            is_affected |= F.unix_micros("converted_at") >= self.since
+        return found.join(marks, _QUARTER, "left").where(is_affected).select(*rows.columns)
 
 
-def _with_new(kept: DataFrame, changes: DataFrame, columns: tuple[str, ...]) -> DataFrame:
-    """Published rows that do not change, and the new rows of the others."""
-    return kept.select(*columns).unionByName(changes.where(~F.col(DELETED)).select(*columns))
+def _quarter_of(time: str) -> Column:
+    at = F.unix_micros(time)
+    return at - F.pmod(at, F.lit(span_micros(_LENGTH)))

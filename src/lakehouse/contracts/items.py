@@ -8,6 +8,7 @@ CONVERSION_ITEMS = Table(
     summary="a product of a conversion, or the conversion itself, with customer and product as of then",
     inputs=("silver.events", "silver.customers", "silver.products", "gold.conversions", "gold.trails"),
     writer="publish",
+    cadence="summary",
     key=("conversion_id", "line"),
     columns=(
         Column("conversion_id", "string", "which conversion"),
