@@ -1,4 +1,4 @@
-"""Limits that uvicorn lacks: deadlines for the heads of requests, and connections of an address."""
+"""Limits that uvicorn lacks: deadlines for heads of requests, connections of an address, refused bodies."""
 
 import asyncio
 from typing import Any
@@ -12,12 +12,15 @@ MOST_CONNECTIONS = 4096
 """Connections of a server; further ones are answered with 503."""
 MOST_OF_ADDRESS = MOST_CONNECTIONS // 2
 """Connections of one IP address; further ones are closed. A load balancer is one address."""
+MOST_AFTER_ANSWER = 4 << 20
+"""Bytes of a body that are read after its answer: many clients read the answer only then."""
 
 
 class LimitedProtocol(H11Protocol):
     """HTTP/1.1 with a deadline for the head of each request, and a limit of connections by address."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _after_answer = 0
 
     def connection_made(self, transport: Any) -> None:
         """Close the connection if its address has too many; else wait for the head of a request."""
@@ -30,7 +33,14 @@ class LimitedProtocol(H11Protocol):
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """Read a part of a request."""
+        """Read a part of a request. A body that goes on long after its answer ends the connection."""
+        if self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete:
+            self._after_answer += len(data)
+            if self._after_answer > MOST_AFTER_ANSWER:
+                self.transport.abort()
+                return
+        else:
+            self._after_answer = 0
         super().data_received(data)
         if self.conn.their_state is h11.IDLE:
             self._await_head()

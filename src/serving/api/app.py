@@ -21,7 +21,7 @@ from serving.api.receipts import Receipts
 from serving.api.requests import as_of_of, receipt_of, seconds_of, terms_of, wanted_of
 from serving.api.sessions import Sessions
 from serving.api.sockets import Sockets
-from serving.api.timed_stream import TimedStream
+from serving.api.timed_stream import TimedStream, in_pieces
 from serving.query_limits import TryLaterError
 from serving.sources.table_source import view_of
 from serving.stream.hub import Hub
@@ -115,7 +115,7 @@ class StreamingApi:
         wanted, as_of, role = wanted_of(fields), as_of_of(fields), reader.role
         if (receipt := receipt_of(fields)) is not None:
             wait = seconds_of(fields, "wait", _POLL_SECONDS, _MOST_POLL_SECONDS)
-            await self._receipts.wait_for(receipt, wait)
+            await self._receipts.wait_for(receipt, wait, reader.name)
         source = await self._hub.open_source(wanted, role, reader.name)
         position = await asyncio.to_thread(self._hub.position_of, source, as_of)
         if position is None:
@@ -124,7 +124,7 @@ class StreamingApi:
         self._following.seen(reader, wanted).note(position)
         lines = (b"".join(row + b"\n" for row in rows) for rows in source.rows(position))
         return TimedStream(
-            lines,
+            in_pieces(lines),
             "application/x-ndjson",
             {POSITION: token, **_NO_STORE},
             self._send_timeout,
@@ -185,9 +185,13 @@ class StreamingApi:
         return response
 
     async def health(self, request: Request) -> Response:
-        """That the process answers, and how many follow how much."""
-        del request
-        return JSONResponse({"subscribers": self._following.count, "channels": self._hub.channels})
+        """That the process answers. For readers also how many follow how much."""
+        try:
+            self._readers.find(request)
+        except UnknownReaderError:
+            return JSONResponse({"status": "ok"})
+        counts = {"subscribers": self._following.count, "channels": self._hub.channels}
+        return JSONResponse({"status": "ok", **counts})
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:

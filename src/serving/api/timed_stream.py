@@ -1,11 +1,13 @@
 """A streamed response that ends if its reader does not take it in time."""
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterable
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
+
+_PIECE_BYTES = 32 << 10
 
 
 class _SlowReaderError(Exception):
@@ -51,3 +53,14 @@ class TimedStream(StreamingResponse):
                 await super().__call__(scope, receive, send_in_time)
             except _SlowReaderError:
                 self._log(f"disconnected, it took nothing for {self._send_timeout:g} s")
+
+
+def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces of at least 32 KiB: each takes a thread and a turn of the event loop."""
+    waiting = bytearray()
+    for part in parts:
+        waiting += part
+        if len(waiting) >= _PIECE_BYTES:
+            yield bytes(waiting)
+            waiting.clear()
+    yield bytes(waiting)

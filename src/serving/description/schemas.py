@@ -174,7 +174,9 @@ SCHEMAS: dict[str, Schema] = {
         }
     ),
     "Tables": _object({"tables": {"type": "array", "items": _ref("Table")}}),
-    "Health": _object({"subscribers": {"type": "integer"}, "channels": {"type": "integer"}}),
+    "Health": _object(
+        {"status": {"const": "ok"}}, {"subscribers": {"type": "integer"}, "channels": {"type": "integer"}}
+    ),
     "Error": _object({"error": TEXT}, examples=[{"error": "interval is x. Write a number from 0 to 3,600"}]),
     "NewWebhook": _object(
         {"url": {"type": "string", "format": "uri", "maxLength": 2000}},

@@ -76,13 +76,18 @@ def test_few_readers_wait_for_receipts_at_the_same_time() -> None:
     receipts = Receipts(lambda *_: assert_ends(may_end))
 
     async def main() -> None:
-        waiting = [asyncio.create_task(receipts.wait_for("r", 9)) for _ in range(4)]
+        waiting = [asyncio.create_task(receipts.wait_for("r", 9, name)) for name in ("a", "a", "b")]
+        await asyncio.sleep(0)
+        with pytest.raises(TryLaterError):  # one reader alone can't keep others from waiting
+            await receipts.wait_for("r", 9, "a")
+        waiting.append(asyncio.create_task(receipts.wait_for("r", 9, "b")))
         await asyncio.sleep(0)
         with pytest.raises(TryLaterError):
-            await receipts.wait_for("r", 9)
+            await receipts.wait_for("r", 9, "c")
+        await asyncio.wait_for(asyncio.to_thread(int), 5)  # threads of others are free
         may_end.set()
         await asyncio.gather(*waiting)
-        await receipts.wait_for("r", 9)
+        await receipts.wait_for("r", 9, "a")
 
     asyncio.run(main())
 

@@ -16,7 +16,7 @@ from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.role import Role
 from serving.api.following import Following
 from serving.api.readers import Reader
-from serving.api.timed_stream import TimedStream
+from serving.api.timed_stream import TimedStream, in_pieces
 from serving.query_limits import TryLaterError
 
 DEEP = "[" * 15_000
@@ -86,3 +86,11 @@ def test_few_requests_for_rows_are_answered_to_a_reader_at_once(tmp_path: Path) 
     held[0].__exit__(None, None, None)
     with following.reading(one):
         pass
+
+
+def test_rows_are_sent_in_few_pieces() -> None:
+    parts = [b"x" * 5_000] * 100
+    pieces = list(in_pieces(parts))
+    assert b"".join(pieces) == b"".join(parts)
+    assert len(pieces) <= 15
+    assert list(in_pieces([])) == [b""]

@@ -1,0 +1,72 @@
+"""The server reads little of a body that it has already answered."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
+
+from kit.polling import eventually
+from lakehouse.http.connections import MOST_AFTER_ANSWER, LimitedProtocol
+from millrace.local.process.ports import stable_port
+
+PART = b"x" * (64 << 10)
+BUFFERS = 8 << 20
+"""More than the buffers of a connection on this machine hold."""
+
+
+async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer without reading the body."""
+    headers = [(b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    port = stable_port()
+    config = uvicorn.Config(refuse, port=port, http=LimitedProtocol, lifespan="off", log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    eventually(lambda: server.started)
+    yield port
+    server.should_exit = True
+    thread.join()
+
+
+def begin(port: int, length: int) -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), 20)
+    connection.sendall(f"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {length}\r\n\r\n".encode())
+    return connection
+
+
+def sent_before_the_end(connection: socket.socket) -> int:
+    """Bytes sent before the server has ended the connection."""
+    sent = 0
+    with suppress(OSError):
+        while sent < MOST_AFTER_ANSWER + BUFFERS:
+            sent += connection.send(PART)
+    return sent
+
+
+def test_connection_ends_if_a_body_goes_on_long_after_its_answer(port: int) -> None:
+    with begin(port, 1 << 30) as connection:
+        assert connection.recv(12) == b"HTTP/1.1 400"
+        assert MOST_AFTER_ANSWER // 2 < sent_before_the_end(connection) < MOST_AFTER_ANSWER + BUFFERS
+
+
+def test_client_may_send_a_whole_refused_body_before_it_reads_the_answer(port: int) -> None:
+    with begin(port, MOST_AFTER_ANSWER) as connection:
+        for _ in range(2):  # the connection goes on
+            connection.sendall(b"x" * MOST_AFTER_ANSWER)
+            answer = b""
+            while not answer.endswith(b"\r\n\r\n"):
+                answer += connection.recv(1 << 10)
+            assert answer.startswith(b"HTTP/1.1 400")
+            connection.sendall(
+                f"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {MOST_AFTER_ANSWER}\r\n\r\n".encode()
+            )
