@@ -113,7 +113,7 @@ class SparkConnect:
         """Run a statement."""
         session = self.session()
         try:
-            return session.sql(text, values or None).toArrow()
+            return _result(session, text, values)
         except Exception as error:
             if is_missing(error):
                 raise LookupError(text) from error
@@ -131,6 +131,20 @@ class SparkConnect:
 
                 self._session = SparkSession.builder.remote(self._address).create()
             return self._session
+
+
+def _result(session: Any, text: str, values: dict[str, Any]) -> pa.Table:
+    """The result of a statement, by one request.
+
+    `session.sql(text).toArrow()` makes three, for each of which the server analyses the statement.
+    """
+    from pyspark.sql.connect.functions import builtin
+    from pyspark.sql.connect.plan import SQL
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    plan = SQL(text, named_args={name: builtin.lit(value) for name, value in values.items()})
+    rows, schema, _ = session.client.to_table(plan.to_proto(session.client), {})
+    return rows.cast(to_arrow_schema(schema, timezone="UTC"))
 
 
 def is_missing(error: Exception) -> bool:
