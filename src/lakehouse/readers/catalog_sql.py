@@ -74,10 +74,14 @@ class CatalogSql:
         Raises:
             MillraceError: if it fails.
         """
+        start = " ".join(statement.split()[:6])
         try:
             self._execute(statement, {})
+        except LookupError as error:  # which has the statement, and that may have a key
+            raise MillraceError(
+                f"`{start} …` fails: a schema or table does not exist", "Run the jobs first: they create them"
+            ) from error
         except Exception as error:  # drivers raise many types
-            start = " ".join(statement.split()[:6])
             raise MillraceError(
                 f"`{start} …` fails: {_first_line(error)}", "The principal needs that right in the catalog"
             ) from error
