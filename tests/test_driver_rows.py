@@ -56,7 +56,6 @@ ALLOWED = {
     ("lakehouse/delta/row_pairs.py", "_as_structs"): "Arrow's take: a reader without a JVM",
     ("lakehouse/delta/ddl.py", "_store_changes"): "one row: a property of one table",
     ("lakehouse/delta/ddl.py", "is_set"): "one row: a property of one table",
-    ("lakehouse/readers/sql_warehouse.py", "__call__"): "a reader without a JVM, of a server of Spark",
     ("lakehouse/delta/commit_log.py", "_ask"): "a row per commit in the log, of a catalog's table",
     ("lakehouse/delta/count_by_stamp.py", "count_by_stamp"): "a row per commit that the ledger lacks",
     (
