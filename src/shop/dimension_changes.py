@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from folds.shop.dimension_rows import DimensionFold, SentChange
 from lakehouse.contracts.shop import DIMENSIONS, Dimension
 from lakehouse.delta.write_changes import as_tuples, change_type
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, with_key
 from lakehouse.rows.row_changes import RowDiff
 from lakehouse.rows.semi_join import semi_join
@@ -49,16 +50,20 @@ class DimensionRules:
         return cls({place: each.dimension for place, each in mapped.items()}, folds)
 
 
-def affected_rows(new: DataFrame, history: DataFrame) -> DataFrame:
+def affected_rows(new: DataFrame, history: DataFrame, has_truncates: bool) -> DataFrame:
     """`row_hash` of rows with new changes, and of all rows of a table with a new truncate.
 
     Args:
-        new: rows of silver.shop_changes.
+        new: rows of silver.shop_changes. Checkpointed.
         history: silver.shop_changes.
+        has_truncates: whether one of the new rows is a truncate.
     """
+    changed = new.where("row_key IS NOT NULL").select("row_hash")
+    if not has_truncates:
+        return changed
     truncated = F.broadcast(new.where("row_key IS NULL").select(*_TABLE).distinct())
     of_tables = history.where("row_key IS NOT NULL").join(truncated, list(_TABLE), "left_semi")
-    return new.where("row_key IS NOT NULL").select("row_hash").union(of_tables.select("row_hash")).distinct()
+    return checkpoint(changed.union(of_tables.select("row_hash")).distinct())
 
 
 def dimension_changes(
@@ -70,7 +75,7 @@ def dimension_changes(
         history: silver.shop_changes.
         known: dimensions by name.
         rules: which table becomes which dimension.
-        rows: `row_hash` of the rows, checkpointed; None: all.
+        rows: `row_hash` of the rows; None: all.
 
     Returns:
         `CHANGES`: a struct of `change_type` for each dimension, of which one is not null; not computed yet.

@@ -5,10 +5,11 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from folds.shop.row_history import TRUNCATE
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.shop import REJECTED_CHANGES, SHOP_CHANGES
 from lakehouse.delta.write_changes import checkpoint_changes, write_kind
-from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
+from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.run.microbatch import Batch, Outcome, stamped_within
@@ -35,15 +36,16 @@ class Dimensions:
         """Process one micro-batch. After a crash, tables that already have it are skipped."""
         lake, topic = self._run.lake, self._run.settings.shop_changes_topic
         records = lake.read(KAFKA_RECORDS.name).where(stamped_within(batch.after, batch.upto))
-        of_class = {each: F.count_if(F.col("record_class") == each) for each in CLASSES}
-        parsed, found = checkpoint_with(parse_records(records.where(F.col("topic") == topic)), **of_class)
+        wanted = {each: F.count_if(F.col("record_class") == each) for each in CLASSES}
+        wanted[TRUNCATE] = F.count_if((F.col("record_class") == CHANGE) & F.col("row_key").isNull())
+        parsed, found = checkpoint_with(parse_records(records.where(F.col("topic") == topic)), **wanted)
         if found[REJECTED] and self._filled[REJECTED_CHANGES.name] < batch.upto:
             lake.append(REJECTED_CHANGES.name, rejected_of(parsed), batch.upto)
         if found[CHANGE]:
             new = changes_of(parsed)
             if self._filled[SHOP_CHANGES.name] < batch.upto:
                 lake.append(SHOP_CHANGES.name, new, batch.upto)
-            self._write(checkpoint(affected_rows(new, lake.read(SHOP_CHANGES.name))), batch)
+            self._write(affected_rows(new, lake.read(SHOP_CHANGES.name), found[TRUNCATE] > 0), batch)
         rows = sum(found[each] for each in CLASSES)
         return Outcome(input_rows=rows, output_rows=found[CHANGE], rejected=found[REJECTED])
 
