@@ -1,6 +1,6 @@
 """When summaries are updated, on a fake clock without Spark."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +23,7 @@ class Clock:
         self.started: list[float] = []
         self.tuned: list[int] = []
         self.order: list[object] = []
+        self.has_shop_changes = False
 
     def monotonic(self) -> float:
         return self.now
@@ -36,6 +37,21 @@ class Clock:
         self.now += seconds
 
 
+class Items:
+    """Items that are behind while the shop has changes, and no longer after an update."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    @property
+    def is_behind(self) -> bool:
+        return self._clock.has_shop_changes
+
+    def update(self, done: int, upto: datetime) -> None:
+        self._clock.order.append(("items", done, upto))
+        self._clock.has_shop_changes = False
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
@@ -44,7 +60,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> SummarySchedule:
-    """A schedule whose window update takes this long and whose daily update takes no time."""
+    """A schedule whose window update takes this long and whose other updates take no time."""
     lake = SimpleNamespace(last_commit=lambda _table: {"sequence": 1}, high_water_mark=lambda _table: None)
     settings = SimpleNamespace(
         conf=Path("conf"),
@@ -53,6 +69,7 @@ def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatc
         summary_interval=timedelta(seconds=INTERVAL),
     )
     run: Any = SimpleNamespace(lake=lake, settings=settings, tune_for_batch=clock.tune)
+    monkeypatch.setattr(summary_schedule, "ConversionItems", lambda _lake: Items(clock))
     monkeypatch.setattr(summary_schedule.Traffic, "update", lambda *_: clock.work(seconds))
     monkeypatch.setattr(SummarySchedule, "_finalise", lambda *_: clock.order.append("final"))
     monkeypatch.setattr(SummarySchedule, "_update_days", lambda *_: clock.order.append("days"))
@@ -105,8 +122,26 @@ def test_summary_update_without_new_data_does_nothing(clock, monkeypatch):
     assert clock.started == []
 
 
-def test_windows_are_written_after_daily_tables(clock, monkeypatch):
+def test_windows_are_written_after_daily_tables_and_items(clock, monkeypatch):
     todo = schedule_taking(4.0, clock, monkeypatch)
     todo.mark_stale(NOON, NOON)
     todo.update(now=True)
-    assert clock.order == ["final", "days", "windows"]
+    assert clock.order == ["final", "days", ("items", 0, NOON), "windows"]
+
+
+def test_items_follow_changes_of_the_shop_without_new_events(clock, monkeypatch):
+    todo = schedule_taking(0.0, clock, monkeypatch)
+    clock.has_shop_changes = True
+    todo.update()
+    assert clock.order == [], "nothing is published yet"
+    todo.mark_stale(NOON, NOON)
+    todo.update()
+    clock.order.clear()
+    for _ in range(2):
+        clock.has_shop_changes = True
+        todo.update()
+    assert clock.order == [], "not due yet"
+    clock.now += INTERVAL
+    for _ in range(2):
+        todo.update()
+    assert clock.order == [("items", 1, NOON)]
