@@ -45,6 +45,9 @@ _READ = {
     "gold.result_performance": "day query rank shown clicked",
     "gold.promotion_performance": "day promotion_id impressions clicks clicking_visitors converting_visitors",
     "gold.funnel": "day step visitors",
+    "gold.dimension_performance": (
+        "day dimension value channel model visits conversions credited_reporting_value"
+    ),
     "gold.traffic": (
         "window_kind channel pane window_start window_end events page_views visitors sessions impressions "
         "clicks searches conversions reporting_value revision is_complete late_events"

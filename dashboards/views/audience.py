@@ -1,11 +1,12 @@
-"""Page Audience: sessions, funnel, searches, entry and exit pages."""
+"""Page Audience: sessions, funnel, searches, entry and exit pages, custom dimensions."""
 
 from functools import partial
 
+import data_source
 import polars as pl
 import streamlit as st
 from charts import bar_charts, rank_chart
-from metrics import audience, results
+from metrics import audience, custom_dimensions, results
 from query_scope import Scope
 from tables.table_cache import Look
 from widgets import layout, page
@@ -18,6 +19,10 @@ _NO_STEPS = (
     "Missing: Promotion Viewed with a promotion_id; then page, Products Searched, Order Completed."
 )
 _TABLE = 386  # pixels: ten ranks
+_NO_VALUES = (
+    "No visit on these days has a value.\n"
+    "Missing: a dimension in conf/dimensions.yml, or what it reads in events."
+)
 _NO_RESULTS = (
     "No search on these days listed its results.\n"
     "Missing: products in Products Searched, or Product List Viewed with its search_id or query."
@@ -25,7 +30,7 @@ _NO_RESULTS = (
 
 
 def body(look: Look, scope: Scope) -> None:
-    """Show sessions, the funnel, searches, search results by rank, entry and exit pages."""
+    """Show sessions, funnel, searches, results by rank, entry and exit pages, custom dimensions."""
     found = look.figure(audience.visits, scope)
     number, share = layout.locale().number, layout.locale().share
     count = found.sessions
@@ -81,6 +86,7 @@ def body(look: Look, scope: Scope) -> None:
         partial(_pages, found.exits, "Exit pages", "exit-pages"),
         partial(_terms, searched),
     )
+    _dimensions(look, scope)
     if found.cut:
         st.caption("More addresses than are read at once: choose a shorter period to have all of them.")
     st.caption(
@@ -147,6 +153,37 @@ def _rates(ranks: pl.DataFrame) -> pl.DataFrame:
         for rate, shown in ranks.select("click_through", "shown").iter_rows()
     ]
     return ranks.with_columns(pl.Series("words", words, pl.String))
+
+
+def _dimensions(look: Look, scope: Scope) -> None:
+    """Show visits, conversions and value by a custom dimension, if there are any."""
+    names = look.figure(custom_dimensions.dimension_names, scope)
+    if not names:
+        return
+    name = st.selectbox("Split by", names, key="dimension", bind="query-params", width=260)
+    values = layout.shown_labels(look.figure(custom_dimensions.by_value, scope, name), "value")
+    chart = partial(
+        bar_charts.bars,
+        label="value",
+        measure="visits",
+        heading=f"Visits by {name}",
+        unit="visits",
+        height=bar_charts.TALL,
+    )
+    by = "by the last touch that is not direct"
+    columns = {
+        "value": text_column(name.capitalize(), 160),
+        "visits": number_column("Visits", meaning="Sessions started"),
+        "conversions": number_column("Conversions", 1, f"Credited {by}"),
+        "rate": share_column("Conversion rate", "Conversions, of the visits"),
+        "credited": number_column(f"Value ({data_source.CURRENCY})", 2, f"Credited {by}"),
+    }
+    height = layout.fitting(values, _TABLE)
+    layout.side_by_side(
+        partial(place_chart, values.head(_TERMS), chart, _NO_VALUES, bar_charts.TALL),
+        partial(place_table, values, columns, "dimensions", height, f"By {name}"),
+        widths=(3, 2),
+    )
 
 
 def _pages(rows: pl.DataFrame, heading: str, name: str) -> None:

@@ -12,6 +12,7 @@ from folds.persons.exchange_rates import ExchangeRates
 from folds.persons.fold import PersonRules
 from folds.persons.refunds import OrderRules, load_order_rules
 from folds.records.channels import load_channel_rules
+from folds.records.dimension_rules import load_dimension_rules
 from folds.records.sites import Sites
 from folds.rule_numbers import RuleNumbers, load_rule_numbers
 from folds.visitors.rules import VisitorRules
@@ -47,20 +48,23 @@ class PublishRules:
         numbers: from conf/rules.yml.
         orders: which goals reverse an order.
         own_hosts: the site's own hosts, from conf/channels.yml.
+        of_sessions: custom dimensions of level `session`, from conf/dimensions.yml.
     """
 
     numbers: RuleNumbers
     orders: OrderRules
     own_hosts: Sites
+    of_sessions: frozenset[str]
 
     @classmethod
     def load(cls, conf: Path) -> "PublishRules":
         """Read conf/."""
-        return cls(load_rule_numbers(conf), load_order_rules(conf), load_channel_rules(conf).own)
+        own_hosts, of_sessions = load_channel_rules(conf).own, load_dimension_rules(conf).of_sessions
+        return cls(load_rule_numbers(conf), load_order_rules(conf), own_hosts, of_sessions)
 
     def of_visitors(self) -> VisitorRules:
         """The rules of the fold over visitors."""
-        return VisitorRules.of(self.numbers, self.orders.refunds, self.own_hosts)
+        return VisitorRules.of(self.numbers, self.orders.refunds, self.own_hosts, self.of_sessions)
 
     def of_persons(self, currency: str) -> PersonRules:
         """The rules of the fold over persons; exchange rates are rows of its input."""

@@ -8,12 +8,9 @@ from functools import cached_property, partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from folds.persons.exchange_rates import ExchangeRates
 from folds.persons.fold import PersonRules
 from folds.persons.records import Goal
 from folds.persons.refunds import load_order_rules
-from folds.records.channels import load_channel_rules
-from folds.rule_numbers import load_rule_numbers
 from folds.visitors.rules import VisitorRules
 from gold.credit.bot_refunds import all_bot_refunds
 from gold.credit.credit_changes import is_page_view
@@ -22,9 +19,11 @@ from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minutes import all_minute_changes
 from gold.credit.persons import all_spans, with_own_views, with_person
 from gold.credit.visit_fold import GOAL, MINUTE, all_visits
+from gold.daily.day_rules import DayRules
 from gold.daily.update import QUERIES, Daily
 from gold.gate.gate_view import check_backlog, pin_to_gate
 from gold.items.conversion_items import ConversionItems
+from gold.publish import PublishRules
 from gold.traffic.windows import Traffic
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, LOCK, TOUCHES, TRAILS
@@ -129,17 +128,15 @@ class RebuildInputs:
 
     def _new_history(self, run: JobContext) -> _History:
         conf = run.settings.conf
-        numbers, own_hosts = load_rule_numbers(conf), load_channel_rules(conf).own
+        rules = PublishRules.load(conf)
         return _History(
             versions=tuple(self._lake.version(name) for name in first_writers("silver")),
             watermark=self._watermark,
             rules_version=rules_version(conf),
             lake=self._lake,
             dimensions=self._dimensions,
-            visitor_rules=VisitorRules.of(numbers, self._orders.refunds, own_hosts),
-            person_rules=PersonRules.of(
-                numbers, ExchangeRates((), self._settings.reporting_currency), self._orders
-            ),
+            visitor_rules=rules.of_visitors(),
+            person_rules=rules.of_persons(self._settings.reporting_currency),
         )
 
     def touches(self) -> DataFrame:
@@ -187,7 +184,7 @@ class RebuildInputs:
     def daily(self, table: str) -> DataFrame:
         """Rows of a daily table."""
         daily = Daily(self._lake, self._settings.business_time_zone)
-        return daily.compute(table, self._dimensions, self._orders.orders)
+        return daily.compute(table, self._dimensions, DayRules.load(self._settings.conf))
 
     def _traffic(self) -> Traffic:
         return Traffic(self._lake, self._settings.business_time_zone, self._settings.conf)

@@ -147,6 +147,7 @@ class Oracle:
             **{name: (before or first)[name] for name in _ENTRY},
             "continues": before["session_id"] if before else None,
             "has_internal_referrer": first["has_internal_referrer"],
+            "custom_dimensions": first.get("custom_dimensions"),
             "is_open": self.watermark < last["event_time"] + GAP,
             "due_at": last["event_time"] + GAP if self.watermark < last["event_time"] + GAP else None,
             "first_event_id": first["event_id"],

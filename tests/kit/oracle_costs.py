@@ -32,7 +32,7 @@ def cost_of(stored: Stored) -> Fields | str:
     code = text(body.get("currency")) or ""
     row, rows = numbers["load_row"] or 0, numbers["load_rows"] or 0
     lacking = not all(sent[name] for name in _NAMES) or None in (day, cost, loaded_at)
-    if lacking or len(code) != 3 or not code.isalpha() or not 0 < row <= rows:
+    if lacking or len(code) != 3 or not code.isalpha() or not 0 < row <= rows < 2**31:
         return "bad_cost"
     named = {name: value or None for name, value in sent.items()}
     return {**named, **numbers, "day": day, "cost": cost, "currency": code.upper(), "loaded_at": loaded_at}
@@ -107,7 +107,7 @@ def _account_day(row: Fields) -> tuple[Any, ...]:
 
 def _whole(value: object) -> int | None:
     sent = text(value) or ""
-    return int(sent) if sent.isascii() and sent.isdigit() else None
+    return int(sent) if sent.isascii() and sent.isdigit() and len(sent) < 19 else None
 
 
 def _day(value: object) -> date | None:

@@ -215,11 +215,22 @@ class Gold:
             "url": event["url"],
             "referrer": event["referrer"],
             "visit": self._visit(event),
+            "custom_dimensions": self._dimensions(event),
             **{
                 f"has_{name}_consent": self.purposes.get(event["event_id"], {}).get(name)
                 for name in ("analytics", "attribution")
             },
         }
+
+    def _dimensions(self, event: Fields) -> str | None:
+        """Of level `session`: device and system, those of the shipped rules. Bots' have none."""
+        if event["event_id"] not in self.persons:
+            return None
+        own, session = _values(event), self.session_of(event)
+        if session is not None:
+            of_sessions = ("device", "system")
+            own = _values(session) | {name: own[name] for name in own if name not in of_sessions}
+        return json.dumps(own, sort_keys=True, separators=(",", ":"), ensure_ascii=False) if own else None
 
     def _visit(self, event: Fields) -> Fields | None:
         session = self.session_of(event)
@@ -380,6 +391,10 @@ def _own_channel(event: Fields) -> str:
 
 def when(event: Fields) -> tuple[int, str]:
     return event["event_time"], event["event_id"]
+
+
+def _values(row: Fields) -> dict[str, str]:
+    return json.loads(row.get("custom_dimensions") or "{}")
 
 
 def conversion_id(event: Fields) -> str:

@@ -1,5 +1,6 @@
 """Test oracle for traffic, campaigns, searches and the funnel, computed naively; days are UTC."""
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -9,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from kit.oracle_costs import ratio
+from kit.oracle_credit import MODELS
 from kit.oracle_gold import Gold, when
 from kit.oracle_wire import DAY, MINUTE, Fields
 
@@ -157,6 +159,32 @@ class Windows:
         }
 
     @property
+    def dimensions(self) -> list[Fields]:
+        """gold.dimension_performance, for device and system; nothing is beyond the number of values."""
+        visits: Counter[tuple[Any, ...]] = Counter()
+        for session in self.sessions:
+            for name, value in _dimensions_of(session):
+                visits[day_of(session["started_at"]), name, value, session["channel"]] += 1
+        stated = {row["conversion_id"]: row for row in self.gold.conversions}
+        earned: dict[tuple[Any, ...], list[Fields]] = defaultdict(list)
+        for row in self.gold.attribution:
+            counted = self._counted([stated[row["conversion_id"]]])
+            for name, value in _dimensions_of(stated[row["conversion_id"]] if counted else {}):
+                earned[day_of(row["converted_at"]), name, value, row["channel"], row["model"]].append(row)
+        keys = {(*key, model) for key in visits for model in MODELS} | set(earned)
+        return [
+            {
+                **dict(zip(("day", "dimension", "value", "channel", "model"), key, strict=True)),
+                "visits": visits[key[:4]],
+                "conversions": sum(_counted(row) for row in earned[key]) / 1e15,
+                "credited_reporting_value": _fits(
+                    sum((row["credited_reporting_value"] or _ZERO for row in earned[key]), _ZERO)
+                ),
+            }
+            for key in keys
+        ]
+
+    @property
     def search_performance(self) -> list[Fields]:
         """gold.search_performance."""
         of: dict[tuple[date, str | None], list[Fields]] = defaultdict(list)
@@ -261,6 +289,11 @@ def windows_of(at: int) -> list[tuple[str, int, int]]:
 def day_of(at: int) -> date:
     """The day of a time in microseconds."""
     return date(1970, 1, 1) + timedelta(days=at // DAY)
+
+
+def _dimensions_of(row: Fields) -> list[tuple[str, str | None]]:
+    values = json.loads(row.get("custom_dimensions") or "{}")
+    return [(name, values.get(name)) for name in ("device", "system")]
 
 
 def campaign_of(row: Fields) -> tuple[str | None, ...]:

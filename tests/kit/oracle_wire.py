@@ -7,6 +7,7 @@ import json
 import re
 from typing import Any
 
+from kit.oracle_agents import dimensions_of
 from kit.oracle_channels import channel_of, click_id_of, is_internal, parameter_of
 from kit.oracle_money import read_money
 from kit.oracle_times import DAY, MINUTE, SECOND, micros, parse_time, times_of
@@ -135,6 +136,7 @@ def read_fields(body: Fields) -> Fields:
         "is_server_event": not identity(body.get("anonymousId")) and url is None and kind != "screen",
         "has_internal_referrer": is_internal(url, referrer),
         "properties": _whole(body.get("properties")),
+        "custom_dimensions": dimensions_of(some(context.get("userAgent"))),
         "click_id": click_id,
         "click_id_kind": click_id_kind,
         "channel": channel_of(sent, url, referrer),

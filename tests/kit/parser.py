@@ -34,7 +34,7 @@ FIELDS = (
     *("product_id", "goal", "search_id", "shown_products"),
     *("time_source", "unread_time", "unread_value"),
     *("consent_analytics", "consent_attribution", "consent_ads"),
-    *("order_id", "refund_id", "value", "currency", "properties", "channel", *TIMES),
+    *("order_id", "refund_id", "value", "currency", "properties", "custom_dimensions", "channel", *TIMES),
 )
 _EVERY = (*FIELDS, "reason", "heartbeat_at", "promise_source", "promised_at", "rate", "valid_from")
 

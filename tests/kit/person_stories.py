@@ -1,5 +1,6 @@
 """Generated events on the boundaries of attribution rules, and the input of the fold over persons."""
 
+import json
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -156,6 +157,7 @@ def build_event(
         "event_time": at,
         "visitor_id": visitor,
         "user_id": visitor if is_server else user,
+        "custom_dimensions": json.dumps({"coupon" if kind[2] else "device": uid}, separators=(",", ":")),
         "user_agent": "Googlebot" if visitor == "r" else None,
         "channel": channel,
         "url": url,
@@ -204,6 +206,7 @@ def _goal(gold: Gold, event: Fields) -> Goal:
         "person_id": gold.persons.get(event["event_id"]),
         "converted_at": event["event_time"],
         "visit": visit and _tuple(Visit, visit),
+        "custom_dimensions": gold._dimensions(event),
         "rules_version": "of goal",
         "is_published": False,
         **{

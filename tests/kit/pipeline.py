@@ -89,6 +89,7 @@ def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]
         "gold.result_performance": lambda: oracle.windows.result_performance,
         "gold.promotion_performance": lambda: oracle.windows.promotion_performance,
         "gold.funnel": lambda: oracle.windows.funnel,
+        "gold.dimension_performance": lambda: oracle.windows.dimensions,
         "gold.sketches": lambda: exact_sketches(oracle.gold),
     }
 

@@ -112,6 +112,7 @@ class Shop:
             "gold.result_performance": windows.result_performance,
             "gold.promotion_performance": windows.promotion_performance,
             "gold.funnel": windows.funnel,
+            "gold.dimension_performance": windows.dimensions,
             "gold.channel_credit": self._channel_credit(),
             "ops.ledger": ledger,
             "ops.expectations": expectation_rows(self.until, self.days),

@@ -1,5 +1,6 @@
 """Generated stories for the pure visitor fold: events in batches, late by seconds or years."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,8 @@ _NOTHING: Fields = dict.fromkeys(
     ("name", "user_id", "user_agent", "library", "url", "referrer", "campaign_source", "campaign_medium",
      "campaign_name",
      "campaign_term", "campaign_content", "campaign_id", "click_id", "click_id_kind",
-     "promotion_id", "query", "product_id", "goal", "order_id", "refund_id", "value", "currency")
+     "custom_dimensions", "promotion_id",
+     "query", "product_id", "goal", "order_id", "refund_id", "value", "currency")
 )  # fmt: skip
 
 
@@ -109,7 +111,10 @@ def _build(reported: list[tuple[Any, ...]], ahead: tuple[int, ...]) -> Story:
     for number, (step, visitor, kind, origin, user, uid, batch) in enumerate(reported):
         at += step
         user_id = visitor if origin.get("is_server_event") else user
-        batches[batch].append(event(at, visitor, f"{uid}{number}", user_id=user_id, **kind, **origin))
+        stated = {"device": f"d{number}"} | ({"coupon": f"c{number}"} if uid % 2 else {})
+        values = json.dumps(stated, sort_keys=True, separators=(",", ":"))
+        fields = {"user_id": user_id, "custom_dimensions": None if uid == 9 else values}
+        batches[batch].append(event(at, visitor, f"{uid}{number}", **fields, **kind, **origin))
     return Story(tuple(map(tuple, batches)), ahead)
 
 
@@ -144,7 +149,8 @@ def rules_of(choices: Choices) -> VisitorRules:
         on_site_promotions="credit" if choices.on_site_credit else "none",
         campaign_in_session="touch" if choices.campaign_in_session else "ignore",
     )
-    return VisitorRules.of(numbers, ["Order Refunded"], Sites(dict.fromkeys(choices.own_hosts, "own")))
+    sites = Sites(dict.fromkeys(choices.own_hosts, "own"))
+    return VisitorRules.of(numbers, ["Order Refunded"], sites, frozenset(("device", "system")))
 
 
 def to_events(fields: Iterable[Fields]) -> list[Event]:

@@ -150,6 +150,7 @@ def to_row(anchored: Anchored, touches: Sequence[Touch], watermark: int) -> Conv
         goal.has_analytics_consent,
         goal.has_attribution_consent,
         anchored.anchor.may_be_credited,
+        goal.custom_dimensions,
     )
 
 

@@ -51,6 +51,7 @@ class Goal(NamedTuple):
     rules_version: str | None
     has_analytics_consent: bool | None = None
     has_attribution_consent: bool | None = None
+    custom_dimensions: str | None = None
     is_published: bool = False
 
     @property
@@ -106,6 +107,7 @@ class ConversionRow(NamedTuple):
     has_analytics_consent: bool | None
     has_attribution_consent: bool | None
     is_credited: bool
+    custom_dimensions: str | None = None
 
 
 class AttributionRow(NamedTuple):

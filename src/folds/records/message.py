@@ -36,6 +36,7 @@ class Message(msgspec.Struct, rename="camel", gc=False):
     timestamp: Raw = NOTHING
     context: Raw = NOTHING
     properties: Raw = NOTHING
+    traits: Raw = NOTHING
 
 
 class Context(msgspec.Struct, rename="camel", gc=False):

@@ -67,6 +67,7 @@ class Event(msgspec.Struct, frozen=True, gc=False):
     unread_value: str | None
     currency: str | None
     properties: str | None
+    custom_dimensions: str | None = None
     consent_analytics: bool | None = None
     consent_attribution: bool | None = None
     consent_ads: bool | None = None

@@ -114,6 +114,7 @@ def _fill_in(
     taken = (
         {column: _member(members, key) for column, key in rule.takes.items()} if rule.takes else _NONE_TAKEN
     )
+    user_agent = text_or_none(context.user_agent)
     value, unread_value = _value(members, rule, rules.currencies) if rule.money else _NO_MONEY
     return Event(  # by position: a third faster than by name
         uid,
@@ -125,7 +126,7 @@ def _fill_in(
         *times,
         url,
         referrer,
-        text_or_none(context.user_agent),
+        user_agent,
         text_or_none(decode_part(context.library, decode_library, _LIBRARY).name),
         *campaign,
         is_named(sent),
@@ -146,6 +147,7 @@ def _fill_in(
         unread_value,
         taken.get("currency"),
         _whole(message.properties, members),
+        rules.dimensions.read(message, user_agent),
         *rules.stated(context.consent),
     )
 

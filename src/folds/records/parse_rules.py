@@ -10,6 +10,7 @@ from msgspec import Raw
 from folds.consent_rules import NO_CONSENT_RULES, NOTHING_STATED, ConsentRules, Stated, load_consent_rules
 from folds.records.addresses import NO_CAMPAIGN, Address, CampaignFields
 from folds.records.channels import ChannelRules, load_channel_rules
+from folds.records.dimension_rules import NO_DIMENSIONS, DimensionRules, load_dimension_rules
 from folds.records.json_text import NOTHING
 from folds.records.money import NO_CURRENCIES, Currencies, load_currencies
 from folds.records.placeholders import load_placeholders
@@ -36,6 +37,7 @@ class ParseRules:
         placeholders: values that are no ids, in lower case.
         currencies: what may stand before or after an amount.
         consent: of purposes.
+        dimensions: custom ones.
     """
 
     roles: RoleRules
@@ -44,11 +46,12 @@ class ParseRules:
     placeholders: frozenset[str] = frozenset()
     currencies: Currencies = NO_CURRENCIES
     consent: ConsentRules = NO_CONSENT_RULES
+    dimensions: DimensionRules = NO_DIMENSIONS
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle without the caches: each process fills its own."""
-        rules = (self.roles, self.channels, self.version, self.placeholders, self.currencies, self.consent)
-        return ParseRules, rules
+        of_values = self.placeholders, self.currencies, self.consent, self.dimensions
+        return ParseRules, (self.roles, self.channels, self.version, *of_values)
 
     def channel(self, campaign: CampaignFields, page: Address, referrer: str | None) -> str:
         """The channel of a visit, cached by the inputs that determine it.
@@ -129,6 +132,7 @@ def load_parse_rules(conf: Path) -> ParseRules:
         load_placeholders(conf),
         load_currencies(conf),
         load_consent_rules(conf),
+        load_dimension_rules(conf),
     )
 
 

@@ -24,12 +24,13 @@ class Origin(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Of a session's first event: address, referrer, whether that is internal, and version of the rules."""
+    """Of a session's first event: see the columns of silver.events."""
 
     url: str | None
     referrer: str | None
     has_internal_referrer: bool | None
     rules_version: str | None
+    custom_dimensions: str | None = None
 
 
 def may_continue(entry: Entry, origin: Origin, continues: str | None) -> bool:

@@ -16,7 +16,7 @@ SESSION_TYPES = frozenset(("page", "screen", "track"))
 class Event(NamedTuple):
     """A row of silver.events. `event_time` is in microseconds, `value` is money in `currency`.
 
-    The last three are None in a row that was written before these columns existed.
+    The last four are None in a row that was written before these columns existed.
     """
 
     event_id: str
@@ -47,6 +47,7 @@ class Event(NamedTuple):
     has_context_campaign: bool | None = None
     is_server_event: bool | None = None
     has_internal_referrer: bool | None = None
+    custom_dimensions: str | None = None
 
     @property
     def is_in_session(self) -> bool:

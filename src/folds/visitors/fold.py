@@ -128,7 +128,7 @@ def find_credit_inputs(
     seen = _seen(events, clicks, earlier, rules, consents)
     touches = with_consents(find_touches(events, clicks, sessions, seen, rules), consents)
     clicked = {click.event.event_id for click in clicks}
-    goals = read_goals(events, index, rules.refunds, consents)
+    goals = read_goals(events, index, rules.refunds, consents, rules.of_sessions)
     counted = consents.with_analytics(events)
     return CreditInputs(touches, goals, visitor_minutes(visitor, counted, index, clicked))
 

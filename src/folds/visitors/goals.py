@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from folds.visitors.consents import EVERYTHING, VisitorConsents
+from folds.visitors.custom_dimensions import NO_VALUES, of_goal
 from folds.visitors.events import Event
 from folds.visitors.sessions import Session, SessionIndex
 
@@ -40,6 +41,7 @@ class Goal(NamedTuple):
     rules_version: str | None
     has_analytics_consent: bool | None = None
     has_attribution_consent: bool | None = None
+    custom_dimensions: str | None = None
 
 
 def read_goals(
@@ -47,6 +49,7 @@ def read_goals(
     sessions: SessionIndex,
     refunds: Set[str],
     consents: VisitorConsents = EVERYTHING,
+    of_sessions: Set[str] = frozenset(),
 ) -> list[Goal]:
     """Convert each goal event of one visitor to a goal.
 
@@ -55,7 +58,9 @@ def read_goals(
         sessions: the visitor's sessions.
         refunds: goals of which an order may have several.
         consents: the visitor's.
+        of_sessions: custom dimensions whose value is that of the session's first event.
     """
+    visits = ((event, sessions.of(event)) for event in events if event.goal is not None)
     return [
         Goal(
             _conversion_id(event.goal, event, refunds),
@@ -69,12 +74,13 @@ def read_goals(
             event.currency,
             event.url,
             event.referrer,
-            _visit(sessions.of(event)),
+            _visit(session),
             event.rules_version,
             *consents.at(event.event_time, event.event_id)[:2],
+            of_goal(event.custom_dimensions, _values(session), of_sessions),
         )
-        for event in events
-        if event.goal is not None
+        for event, session in visits
+        if event.goal is not None  # for the type checker
     ]
 
 
@@ -99,6 +105,10 @@ def refund_conversion_id(goal: str, order: str | None, refund: str | None, event
 def _digest(parts: list[str]) -> str:
     text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
     return sha256(text.encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _values(session: Session | None) -> str | None:
+    return None if session is None else session.custom_dimensions or NO_VALUES
 
 
 def _visit(session: Session | None) -> Visit | None:

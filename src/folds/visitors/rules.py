@@ -53,6 +53,7 @@ class VisitorRules(NamedTuple):
         promotions: how promotions earn credit.
         refunds: goals that are refunds.
         campaign_touches: whether a campaign inside a session is a touch.
+        of_sessions: custom dimensions whose value is that of the session's first event.
     """
 
     session_gap: int
@@ -62,6 +63,7 @@ class VisitorRules(NamedTuple):
     promotions: PromotionRule
     refunds: frozenset[str] = frozenset()
     campaign_touches: bool = True
+    of_sessions: frozenset[str] = frozenset()
 
     @property
     def session_reach(self) -> int:
@@ -70,7 +72,11 @@ class VisitorRules(NamedTuple):
 
     @classmethod
     def of(
-        cls, numbers: RuleNumbers, refunds: Iterable[str] = (), own_hosts: Sites = NO_SITES
+        cls,
+        numbers: RuleNumbers,
+        refunds: Iterable[str] = (),
+        own_hosts: Sites = NO_SITES,
+        of_sessions: frozenset[str] = frozenset(),
     ) -> "VisitorRules":
         """Build the rules from conf/; silver needs only the numbers.
 
@@ -78,6 +84,7 @@ class VisitorRules(NamedTuple):
             numbers: of conf/rules.yml.
             refunds: goals that are refunds, of conf/roles.yml.
             own_hosts: of conf/channels.yml.
+            of_sessions: of conf/dimensions.yml.
         """
         gap, pause = span_micros(numbers.session_gap), span_micros(numbers.click_pause)
         seen, searched = span_micros(numbers.impression_span), span_micros(numbers.search_span)
@@ -89,4 +96,5 @@ class VisitorRules(NamedTuple):
             PromotionRule(own_hosts, numbers.on_site_promotions == "credit", span_micros(numbers.view_span)),
             frozenset(refunds),
             numbers.campaign_in_session == "touch",
+            of_sessions,
         )

@@ -23,6 +23,7 @@ class Session(NamedTuple):
         continues: id of the session that it continues; its campaign, click id and channel are that one's.
         due_at: the watermark that closes it; None once it is closed.
         has_internal_referrer: of the first event; None in a row that was written before that column existed.
+        custom_dimensions: of the first event.
     """
 
     session_id: str
@@ -50,13 +51,14 @@ class Session(NamedTuple):
     first_event_id: str
     last_event_id: str
     has_internal_referrer: bool | None = None
+    custom_dimensions: str | None = None
 
 
 class Fragment(NamedTuple):
     """Part of a session. Fragments are ordered by (`started_at`, `first_event_id`).
 
     Args:
-        entry: of the first event: url, referrer, whether that is internal, rules_version.
+        entry: of the first event.
         origin: campaign, click id and channel of the first event, or of the session that it continues.
         continues: id of that session.
         is_row: a session as it was published, not an event or a session that has changed since.
@@ -88,13 +90,15 @@ class _Visit(NamedTuple):
 def event_fragment(event: Event) -> Fragment:
     """Convert an event that is part of a session to a fragment."""
     at, uid, url = event.event_time, event.event_id, event.url
-    entry = Entry(url, event.referrer, event.has_internal_referrer, event.rules_version)
+    entry = Entry(
+        url, event.referrer, event.has_internal_referrer, event.rules_version, event.custom_dimensions
+    )
     return Fragment(at, uid, at, uid, url, 1, event.role == PAGE_VIEW, entry, Origin(*event[7:16]))
 
 
 def session_fragment(session: Session, has_changed: bool = False) -> Fragment:
     """Convert a session to a fragment; `has_changed`: it differs from its published row."""
-    first = (session.entry_url, session.entry_referrer, session.has_internal_referrer, session.rules_version)
+    url, referrer, is_internal = session.entry_url, session.entry_referrer, session.has_internal_referrer
     return Fragment(
         session.started_at,
         session.first_event_id,
@@ -103,7 +107,7 @@ def session_fragment(session: Session, has_changed: bool = False) -> Fragment:
         session.exit_url,
         session.events,
         session.page_views,
-        Entry(*first),
+        Entry(url, referrer, is_internal, session.rules_version, session.custom_dimensions),
         origin_of(session),
         session.continues,
         is_row=not has_changed,
@@ -197,6 +201,7 @@ def _session(
         first.first_event_id,
         last.last_event_id,
         first.entry.has_internal_referrer,
+        first.entry.custom_dimensions,
     )
 
 

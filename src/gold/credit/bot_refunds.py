@@ -68,7 +68,8 @@ def of_nobody(rows: DataFrame) -> DataFrame:
     Their money is as in a published row: an amount is 0 or less, and without one there is no currency.
     """
     types = {column.name: column.type for column in CONVERSIONS.columns}
-    missing = {"person_id": "string", "visit": types["visit"]} | dict.fromkeys(_FLAGS, "boolean")
+    missing = {"person_id": "string", "visit": types["visit"], "custom_dimensions": "string"}
+    missing |= dict.fromkeys(_FLAGS, "boolean")
     nothing = {name: F.lit(None).cast(type_) for name, type_ in missing.items()}
     value = F.col("value")
     money = {

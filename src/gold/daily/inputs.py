@@ -1,15 +1,17 @@
 """Inputs of the daily queries: rows of silver and gold with their day."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import reduce
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.credit.dimensions import Dimensions
 from gold.daily.business_days import BusinessDays, with_day
+from gold.daily.day_rules import DayRules
 from gold.daily.promotions import CONVERTING
 from lakehouse.contracts import Table
 from lakehouse.contracts.costs import CAMPAIGN_COSTS
@@ -58,9 +60,12 @@ def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
     return {
         "events": _Input(EVENTS, (*who, "role", *_CAMPAIGN, "promotion_id"), ("role", roles)),
         "clicks": _Input(TOUCHES, (*who, *_CAMPAIGN, "promotion_id"), ("kind", ("click",))),
-        "sessions": _Input(SESSIONS, ("visitor_id", "channel", *_CAMPAIGN), event="first_event_id"),
+        "sessions": _Input(
+            SESSIONS, ("visitor_id", "channel", "custom_dimensions", *_CAMPAIGN), event="first_event_id"
+        ),
         "searches": _Input(SEARCHES, ("visitor_id", "query", "outcome", "clicks", "clicked_products")),
         "attribution": _Input(ATTRIBUTION, (*whose, *_CAMPAIGN, *credit)),
+        "conversions": _Input(CONVERSIONS, (*who, "conversion_id", "custom_dimensions")),
         "results": _Input(
             SEARCH_RESULTS, ("visitor_id", "query", "rank", "outcome"), event="search_event_id"
         ),
@@ -77,23 +82,26 @@ class DayInputs:
         lake: the tables.
         zone: the business time zone.
         dimensions: the current dimensions, for the bots.
-        orders: goals that are orders.
+        rules: of the queries.
     """
 
-    def __init__(self, lake: Lakehouse, zone: str, dimensions: Dimensions, orders: Iterable[str]) -> None:
+    def __init__(self, lake: Lakehouse, zone: str, dimensions: Dimensions, rules: DayRules) -> None:
         self._lake = lake
         self._zone = zone
         self._dimensions = dimensions
-        self._inputs = _inputs(tuple(orders))
+        self._inputs = _inputs(rules.orders)
+        self._numbers = {"dimension_names": rules.dimension_names, "max_values": rules.max_values}
 
-    def of_days(self, days: BusinessDays) -> Mapping[str, DataFrame]:
-        """Rows of some days; all queries read one checkpoint."""
+    def of_days(self, days: BusinessDays) -> Mapping[str, Any]:
+        """Rows of some days, and the rules; all queries read one checkpoint."""
         rows = checkpoint(_union_of({name: self._of_days(each, days) for name, each in self._inputs.items()}))
-        return {name: rows_of_kind(rows, name) for name in self._inputs}
+        return {name: rows_of_kind(rows, name) for name in self._inputs} | self._numbers
 
-    def of_all(self) -> Mapping[str, DataFrame]:
-        """All rows."""
-        return {name: self._dated(each, self._read(each)) for name, each in self._inputs.items()}
+    def of_all(self) -> Mapping[str, Any]:
+        """All rows, and the rules."""
+        return {
+            name: self._dated(each, self._read(each)) for name, each in self._inputs.items()
+        } | self._numbers
 
     def _of_days(self, wanted: _Input, days: BusinessDays) -> DataFrame:
         rows = self._read(wanted)

@@ -10,9 +10,9 @@ from datetime import date, datetime
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from folds.persons.refunds import load_order_rules
 from gold.credit.dimensions import DimensionLoader
 from gold.daily.business_days import business_day
+from gold.daily.day_rules import DayRules
 from gold.daily.update import Daily
 from gold.items.conversion_items import ConversionItems
 from gold.traffic.windows import Traffic
@@ -112,8 +112,7 @@ class SummarySchedule:
 
     def _update_days(self, days: Collection[date], upto: datetime, watermark: datetime) -> None:
         dimensions = self._dimensions.load_all(watermark)
-        orders = load_order_rules(self._run.settings.conf).orders
-        self._daily.update(days, dimensions, orders, upto)
+        self._daily.update(days, dimensions, DayRules.load(self._run.settings.conf), upto)
 
 
 def _final(rows: DataFrame) -> DataFrame:

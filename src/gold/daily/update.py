@@ -1,6 +1,6 @@
 """Updates of daily tables: affected days are recomputed, and rows that differ are written."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime
 from functools import partial
 from typing import Any
@@ -11,6 +11,8 @@ from pyspark.sql import functions as F
 from gold.credit.dimensions import Dimensions
 from gold.daily.business_days import BusinessDays, days_since
 from gold.daily.campaigns import campaign_performance
+from gold.daily.custom_dimensions import dimension_performance
+from gold.daily.day_rules import DayRules
 from gold.daily.funnel import funnel
 from gold.daily.inputs import DayInputs
 from gold.daily.promotions import CONVERTING, promotion_performance
@@ -20,6 +22,7 @@ from gold.daily.sketches import build_sketches, sketch_rows
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.daily import (
     CAMPAIGN_PERFORMANCE,
+    DIMENSION_PERFORMANCE,
     FUNNEL,
     PROMOTION_PERFORMANCE,
     RESULT_PERFORMANCE,
@@ -36,6 +39,7 @@ QUERIES: Mapping[str, str] = {
     RESULT_PERFORMANCE.name: result_performance(),
     PROMOTION_PERFORMANCE.name: promotion_performance(),
     FUNNEL.name: funnel(),
+    DIMENSION_PERFORMANCE.name: dimension_performance(),
     SKETCHES.name: sketch_rows(),
 }
 """By table, its query over the inputs of `DayInputs`."""
@@ -56,34 +60,32 @@ class Daily:
         self._lake = lake
         self._zone = zone
 
-    def update(
-        self, days: Collection[date], dimensions: Dimensions, orders: Iterable[str], upto: datetime
-    ) -> None:
+    def update(self, days: Collection[date], dimensions: Dimensions, rules: DayRules, upto: datetime) -> None:
         """Recompute some days. The changes of all tables are computed together, and then written.
 
         Args:
             days: days with changes. Days of clicks that their orders may count for are recomputed, too.
             dimensions: the current dimensions, for the bots.
-            orders: goals that are orders.
+            rules: of the queries.
             upto: high-water mark of gold, an ingest stamp.
         """
         some = BusinessDays(
             {each for day in days for each in days_since(day, CONVERTING, self._zone)}, self._zone
         )
-        inputs = DayInputs(self._lake, self._zone, dimensions, orders).of_days(some)
+        inputs = DayInputs(self._lake, self._zone, dimensions, rules).of_days(some)
         tables = [TABLES[name] for name in QUERIES]
         before = {name: self._lake.read(name).where(F.col("day").isin(*some.days)) for name in QUERIES}
         after = {name: run_query(name, inputs) for name in QUERIES}
         changes, extents, _ = checkpoint_changes(folded_changes(tables, before, after, "day"), tables)
         run_concurrently(partial(write_kind, self._lake, table, changes, extents, upto) for table in tables)
 
-    def compute(self, name: str, dimensions: Dimensions, orders: Iterable[str]) -> DataFrame:
+    def compute(self, name: str, dimensions: Dimensions, rules: DayRules) -> DataFrame:
         """All rows of a table."""
-        return run_query(name, DayInputs(self._lake, self._zone, dimensions, orders).of_all())
+        return run_query(name, DayInputs(self._lake, self._zone, dimensions, rules).of_all())
 
 
-def run_query(name: str, inputs: Mapping[str, DataFrame]) -> DataFrame:
-    """Rows of a daily table from its inputs, by name in the queries."""
+def run_query(name: str, inputs: Mapping[str, Any]) -> DataFrame:
+    """Rows of a daily table from its inputs, by name in the queries: frames first."""
     query = QUERIES[name]
     used: dict[str, Any] = {each: rows for each, rows in inputs.items() if f"{{{each}}}" in query}
     rows = next(iter(used.values())).sparkSession.sql(query, **used)

@@ -58,6 +58,8 @@ _WHOLE_RECORDS = (
     "bronze.kafka_records.value",
     "bronze.kafka_records.headers",
     "silver.events.properties",
+    "custom_dimensions",
+    "gold.dimension_performance.value",
     "silver.events.unread_value",
     "silver.rejected_events.value",
     "silver.rejected_changes.value",

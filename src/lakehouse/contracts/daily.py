@@ -135,6 +135,27 @@ FUNNEL = Table(
     event_time="day",
 )
 
+DIMENSION_PERFORMANCE = Table(
+    name="gold.dimension_performance",
+    grain="day × custom dimension × value × channel × model",
+    summary="a day of a custom dimension's value in a channel by one model: visits, credited value",
+    inputs=("silver.sessions", "silver.bots", "silver.consents", "gold.conversions", "gold.attribution"),
+    writer="publish",
+    cadence="summary",
+    key=("day", "dimension", "value", "channel", "model"),
+    columns=(
+        Column("day", "date", "day in the business time zone"),
+        Column("dimension", "string", "custom dimension, by its name in conf/dimensions.yml"),
+        Column("value", "string", "its value; null without one, `(other)` for values that are not listed"),
+        Column("channel", "string", "channel of visits and touches"),
+        Column("model", "string", "how credit was shared"),
+        Column("visits", "bigint", "sessions started, the same for each model"),
+        Column("conversions", "double", "credit of the day's conversions, each to 15 decimals"),
+        Column("credited_reporting_value", "decimal(18,4)", "money credited; null if more than fits"),
+    ),
+    event_time="day",
+)
+
 SKETCHES = Table(
     name="gold.sketches",
     grain="day × channel × campaign",
@@ -167,5 +188,6 @@ TABLES = (
     RESULT_PERFORMANCE,
     PROMOTION_PERFORMANCE,
     FUNNEL,
+    DIMENSION_PERFORMANCE,
     SKETCHES,
 )

@@ -136,6 +136,9 @@ CONVERSIONS = Table(
             "boolean",
             "it takes part in credit: with consent to attribution, a refund or cancellation by its order's",
         ),
+        Column(
+            "custom_dimensions", "string", "of the goal event and of its session's first, as a JSON object"
+        ),
     ),
     event_time="converted_at",
     is_mutable=True,

@@ -62,6 +62,9 @@ EVENTS = Table(
         Column("unread_value", "string", "the first amount that was sent and could not be read, as sent"),
         Column("currency", "string", "ISO 4217 code, as sent"),
         Column("properties", "string", "properties, whole, as JSON text"),
+        Column(
+            "custom_dimensions", "string", "values of custom dimensions, as a JSON object; null without any"
+        ),
         *(
             Column(f"consent_{purpose}", "boolean", f"what the event states of {purpose}; null: nothing")
             for purpose in PURPOSES
@@ -156,6 +159,7 @@ SESSIONS = Table(
         Column("first_event_id", "string", "UID of the first event (time, then UID)"),
         Column("last_event_id", "string", "UID of the last event (time, then UID)"),
         Column("has_internal_referrer", "boolean", "the first event's is excluded, or of the site itself"),
+        Column("custom_dimensions", "string", "those of the first event, as a JSON object"),
     ),
     event_time="started_at",
     is_mutable=True,

@@ -1,9 +1,11 @@
 """Queries by day against naive counts."""
 
+import json
 from collections import Counter, defaultdict
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -26,10 +28,18 @@ DAYS = st.sampled_from([date(2026, 3, 1), date(2026, 3, 2)])
 TIME_COLUMNS = {"day": pa.date32(), "event_time": pa.int64()}
 ID_COLUMNS = {"visitor_id": pa.string(), "event_id": pa.string()}
 CAMPAIGN_COLUMNS = dict.fromkeys((*CAMPAIGN, "promotion_id"), pa.string())
+DIMENSION_COLUMNS = {"channel": pa.string(), "custom_dimensions": pa.string()}
+RULES: dict[str, Any] = {"dimension_names": "device,plan", "max_values": 2}
 TYPES: dict[str, dict[str, pa.DataType]] = {
     "events": {**TIME_COLUMNS, **ID_COLUMNS, "role": pa.string(), **CAMPAIGN_COLUMNS},
     "clicks": {**TIME_COLUMNS, **ID_COLUMNS, **CAMPAIGN_COLUMNS},
-    "sessions": {**TIME_COLUMNS, "visitor_id": pa.string(), **CAMPAIGN_COLUMNS},
+    "sessions": {
+        **TIME_COLUMNS,
+        "visitor_id": pa.string(),
+        **CAMPAIGN_COLUMNS,
+        **DIMENSION_COLUMNS,
+    },
+    "conversions": {**TIME_COLUMNS, "conversion_id": pa.string(), "custom_dimensions": pa.string()},
     "searches": {
         **TIME_COLUMNS,
         "query": pa.string(),
@@ -40,6 +50,8 @@ TYPES: dict[str, dict[str, pa.DataType]] = {
     "attribution": {
         **TIME_COLUMNS,
         **CAMPAIGN_COLUMNS,
+        "channel": pa.string(),
+        "conversion_id": pa.string(),
         "model": pa.string(),
         "credit": pa.float64(),
         "is_counted": pa.bool_(),
@@ -59,6 +71,16 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "day": DAYS,
     "event_time": st.sampled_from([0, 1, 2, 23 * HOUR, 24 * HOUR, 24 * HOUR + 1]),
     "rank": st.integers(1, 3),
+    "channel": st.sampled_from(["Direct", "Email"]),
+    "conversion_id": st.sampled_from(["c1", "c2", "c3"]),
+    "custom_dimensions": st.sampled_from(
+        [
+            None,
+            "{}",
+            *(json.dumps({"device": each}) for each in "abcde"),
+            '{"device":"a","plan":"gold","old":"1"}',
+        ]
+    ),
     "visitor_id": st.sampled_from(["ann", "ben"]),
     "role": st.sampled_from(["impression", "page_view", "search"]),
     "query": NAMES,
@@ -102,7 +124,7 @@ def session(spark: SparkSession) -> SparkSession:
 def in_spark(spark: SparkSession, name: str, world: dict[str, list[Row]]) -> list[Row]:
     tables = {each: pa.Table.from_pylist(rows, pa.schema(TYPES[each])) for each, rows in world.items()}
     frames = {each: to_frame(spark, table) for each, table in tables.items()}
-    return _sorted(run_query(f"gold.{name}", frames).toArrow().to_pylist())
+    return _sorted(run_query(f"gold.{name}", {**frames, **RULES}).toArrow().to_pylist())
 
 
 def _sorted(rows: list[Row]) -> list[Row]:
@@ -232,7 +254,49 @@ def naive_promotions(world: dict[str, list[Row]]) -> list[Row]:
     ]
 
 
+def naive_dimensions(world: dict[str, list[Row]]) -> list[Row]:
+    values = {row["conversion_id"]: row["custom_dimensions"] for row in world["conversions"]}
+    found: dict[tuple[Any, ...], Row] = defaultdict(
+        lambda: {"visits": 0, "conversions": 0.0, "money": Decimal(0)}
+    )
+    for row, name in product(world["sessions"], ("device", "plan")):
+        for model in MODELS:
+            found[row["day"], name, value_of(row["custom_dimensions"], name), row["channel"], model][
+                "visits"
+            ] += 1
+    for row, name in product(world["attribution"], ("device", "plan")):
+        value = value_of(values.get(row["conversion_id"]), name)
+        of = found[row["day"], name, value, row["channel"], row["model"]]
+        of["conversions"] += 0 if row["is_counted"] is False else row["credit"]
+        of["money"] += row["credited_reporting_value"] or 0
+    visits: Counter[tuple[Any, ...]] = Counter()
+    for (day, name, value, _, model), row in found.items():
+        visits[day, name, value] += row["visits"] if model == "first" else 0
+    by_rank: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    for day, name, value in sorted(visits, key=lambda each: (-visits[each], str(each[2]))):
+        if value is not None:
+            by_rank[day, name].append(value)
+    summed: dict[tuple[Any, ...], Row] = {}
+    for (day, name, value, channel, model), row in found.items():
+        shown = value if value in (None, *by_rank[day, name][: RULES["max_values"]]) else "(other)"
+        of = summed.setdefault((day, name, shown, channel, model), dict.fromkeys(row, 0))
+        for measure in row:
+            of[measure] += row[measure]
+    keys = ("day", "dimension", "value", "channel", "model")
+    return [
+        {**dict(zip(keys, key, strict=True)), "visits": row["visits"], "conversions": row["conversions"],
+         "credited_reporting_value": Decimal(row["money"])}
+        for key, row in summed.items()
+    ]  # fmt: skip
+
+
+def value_of(text: str | None, name: str) -> str | None:
+    found: str | None = json.loads(text or "{}").get(name)
+    return found
+
+
 NAIVE = {
+    "dimension_performance": naive_dimensions,
     "result_performance": naive_results,
     "promotion_performance": naive_promotions,
     "funnel": naive_funnel,
@@ -280,6 +344,9 @@ def example() -> dict[str, list[Row]]:
                 "credited_reporting_value": (Decimal("1.2345"), None)[pick % 2],
                 "reporting_cost": (Decimal("7.0001"), Decimal("0.3"), None)[(place + 1) // 14],
                 "campaign_name": ("spring", None)[pick % 2],
+                "channel": ("Direct", "Email")[pick % 2],
+                "conversion_id": f"c{place if name == 'conversions' else pick}",
+                "custom_dimensions": (None, json.dumps({"device": "abcde"[pick % 5]}))[pick % 3 > 0],
                 "promotion_id": ("banner", None)[pick % 3 == 0],
             }
             rows[name].append({each: row[each] for each in types})

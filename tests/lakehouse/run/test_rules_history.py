@@ -23,7 +23,7 @@ from millrace.tables.table_reader import tables_of_other_rules
 RECORDING = ("refine", "repair")  # the first to run stores the rules, the other does not again
 FILES = {
     *("bots.yml", "channels.yml", "consent.yml", "costs.yml", "crawlers.yml", "currencies.yml"),
-    *("identities.yml", "referrers.yml"),
+    *("dimensions.yml", "identities.yml", "referrers.yml"),
     *("roles.yml", "rules.yml", "shop.yml", "windows.yml"),
 }
 

@@ -1,0 +1,42 @@
+"""Custom dimensions: visits, conversions and credited value by value."""
+
+import polars as pl
+from query_scope import Scope
+from tables.query import Query, sums
+from tables.table_cache import Ask
+
+_TABLE = "gold.dimension_performance"
+_MODEL = "last_non_direct"
+NOT_SET = "(not set)"
+"""How pages write that there is no value."""
+
+
+def dimension_names(ask: Ask, scope: Scope) -> list[str]:
+    """Names of the custom dimensions with rows on the days of the period, in order of text."""
+    asked = scope.of_days(Query(_TABLE, ("dimension",), sums("visits"), order=("dimension",)))
+    return ask(asked)["dimension"].to_list()
+
+
+def by_value(ask: Ask, scope: Scope, dimension: str) -> pl.DataFrame:
+    """Values of a custom dimension on the days of the period, in the chosen channels.
+
+    Args:
+        ask: runs queries.
+        scope: the period and channels. Campaigns are ignored.
+        dimension: its name.
+
+    Returns:
+        value, visits, conversions, rate (conversions / visits), credited (in the reporting currency), by the
+        model of the last touch that is not direct; most visits first.
+    """
+    measures = sums("visits", "conversions", "credited_reporting_value")
+    asked = scope.of_days(Query(_TABLE, ("value",), measures)).one_of("channel", scope.channels)
+    found = ask(asked.only("dimension", "=", dimension).only("model", "=", _MODEL))
+    visits = pl.col("visits")
+    return found.select(
+        pl.col("value").fill_null(NOT_SET),
+        visits,
+        "conversions",
+        pl.when(visits > 0).then(pl.col("conversions") / visits).alias("rate"),
+        pl.col("credited_reporting_value").alias("credited"),
+    ).sort("visits", "value", descending=[True, False])

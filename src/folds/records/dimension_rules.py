@@ -1,0 +1,151 @@
+"""Custom dimensions: reads and validates conf/dimensions.yml, and reads their values of a message."""
+
+import re
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Raw
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from folds.records.json_text import NOTHING, text
+from folds.records.message import Message, decode_members, decode_part
+from folds.records.user_agent_traits import TRAITS, read_user_agent
+from lakehouse.bundle_file import read_yaml
+from lakehouse.errors import MillraceError, first_problem
+
+FILE = "dimensions.yml"
+MAX_VALUE = 100  # code points
+
+_AGENT = "user_agent"
+_PARTS = ("properties", "context", "traits")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_NO_MEMBERS: dict[str, Raw] = {}
+
+
+def _path(path: str) -> str:
+    part, _, name = path.partition(".")
+    if part in _PARTS and all(path.split(".")):
+        if name:
+            return path
+    elif part == _AGENT and name in TRAITS:
+        return path
+    agent = ", ".join(f"{_AGENT}.{trait}" for trait in TRAITS)
+    raise ValueError(f"{path!r} is none of {agent}, nor a path in {', '.join(_PARTS)}")
+
+
+def _as_list(paths: object) -> object:
+    return [paths] if isinstance(paths, str) else paths
+
+
+def _name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of lower-case letters, digits and underscores")
+    return name
+
+
+class DimensionRule(BaseModel):
+    """Where a dimension's value is, and which value a conversion has.
+
+    Args:
+        paths: tried in turn.
+        level: `session`: of its session's first event; `event`: its own, else that one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    paths: Annotated[
+        tuple[Annotated[str, AfterValidator(_path)], ...],
+        BeforeValidator(_as_list),
+        Field(alias="from", min_length=1),
+    ]
+    level: Literal["event", "session"] = "event"
+
+
+class DimensionRules(BaseModel):
+    """The rules of conf/dimensions.yml. Without them there are no custom dimensions.
+
+    Args:
+        max_values: of a dimension and day, which have rows of their own.
+        dimensions: by name.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_values: Annotated[int, Field(ge=1, le=1000)] = 50
+    dimensions: Annotated[
+        Mapping[Annotated[str, AfterValidator(_name)], DimensionRule], Field(max_length=20)
+    ] = {}
+
+    @cached_property
+    def of_sessions(self) -> frozenset[str]:
+        """Names of the dimensions of level `session`."""
+        return frozenset(name for name, rule in self.dimensions.items() if rule.level == "session")
+
+    def read(self, message: Message, user_agent: str | None) -> str | None:
+        """The values of a message, as a JSON object in order of names; None without any.
+
+        Args:
+            message: the message.
+            user_agent: of its context.
+        """
+        if not self.dimensions:
+            return None
+        return as_text(tuple(self._value(message, user_agent, paths) for paths in self._paths), self._names)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(sorted(self.dimensions))
+
+    @cached_property
+    def _paths(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        return tuple(
+            tuple(tuple(path.split(".")) for path in self.dimensions[name].paths) for name in self._names
+        )
+
+    def _value(
+        self, message: Message, user_agent: str | None, paths: tuple[tuple[str, ...], ...]
+    ) -> str | None:
+        for part, *names in paths:
+            if part == _AGENT:
+                found = read_user_agent(user_agent).get(names[0]) if user_agent else None
+            else:
+                found = _member(getattr(message, part), names)
+            if found:
+                return found
+        return None
+
+
+NO_DIMENSIONS = DimensionRules()
+
+
+@lru_cache(4096)
+def as_text(values: tuple[str | None, ...], names: tuple[str, ...]) -> str | None:
+    """The JSON object of some values, without those that are None; None if all are."""
+    found = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+    return msgspec.json.encode(found).decode() if found else None
+
+
+def load_dimension_rules(conf: Path) -> DimensionRules:
+    """Read conf/dimensions.yml; if it is missing, there are no custom dimensions.
+
+    Raises:
+        MillraceError: for an unknown name or a path that is not allowed.
+    """
+    file = conf / FILE
+    given = read_yaml(file) if file.is_file() else {}
+    try:
+        return DimensionRules.model_validate(given)
+    except ValidationError as error:
+        raise MillraceError(f"{FILE}: {first_problem(error)}", f"Correct {file}") from error
+
+
+def _member(part: Raw, names: list[str]) -> str | None:
+    """The trimmed text at a path, at most `MAX_VALUE` long; None for an object or list."""
+    for name in names:
+        part = decode_part(part, decode_members, _NO_MEMBERS).get(name, NOTHING)
+    if bytes(part).startswith((b"{", b"[")):
+        return None
+    return (text(part) or "").strip()[:MAX_VALUE].rstrip() or None

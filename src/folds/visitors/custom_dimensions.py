@@ -1,0 +1,29 @@
+"""Custom dimensions of conversions: of the goal event, and of its session's first event."""
+
+from collections.abc import Set
+from functools import lru_cache
+
+import msgspec
+
+NO_VALUES = "{}"
+
+
+@lru_cache(4096)
+def of_goal(own: str | None, of_session: str | None, session_level: Set[str]) -> str | None:
+    """The values of a conversion, as a JSON object in order of names; None without any.
+
+    Args:
+        own: those of the goal event.
+        of_session: those of the session's first event, `NO_VALUES` if it has none; None without a session.
+        session_level: dimensions of which the session's value counts, if there is a session.
+    """
+    values = _read(own)
+    if of_session is not None:
+        inherited = _read(of_session)
+        values = {name: value for name, value in values.items() if name not in session_level}
+        values = inherited | values
+    return msgspec.json.encode(values, order="sorted").decode() if values else None
+
+
+def _read(text: str | None) -> dict[str, str]:
+    return msgspec.json.decode(text, type=dict[str, str]) if text else {}

@@ -1,0 +1,58 @@
+"""Custom dimensions by day: visits and credited value of each value."""
+
+from folds.persons.models import MODELS
+
+OTHER = "(other)"
+"""Value of the row that sums the values without rows of their own."""
+
+_VALUE = "FROM_JSON({table}.custom_dimensions, 'map<string,string>')[dimension]"
+
+
+def dimension_performance() -> str:
+    """The query of gold.dimension_performance, over `sessions`, `attribution` and `conversions`.
+
+    `dimension_names` are the names of conf/dimensions.yml, with commas between them. A visit has the values
+    of its first event, a credit those of its conversion; without one, the value is null. The `max_values`
+    values of a day with most visits, equals in order of text, have rows of their own. Credits are summed as
+    integers, see `campaign_performance`.
+    """
+    models = ", ".join(f"'{model}'" for model in MODELS)
+    return f"""
+        WITH names AS (
+            SELECT dimension FROM (SELECT EXPLODE(SPLIT({{dimension_names}}, ',')) AS dimension)
+            WHERE dimension <> ''
+        ),
+        visits AS (
+            SELECT day, dimension, {_VALUE.format(table="sessions")} AS value, channel, COUNT(*) AS visits
+            FROM {{sessions}} AS sessions CROSS JOIN names GROUP BY ALL
+        ),
+        together AS (
+            SELECT day, dimension, value, channel, EXPLODE(ARRAY({models})) AS model, visits,
+                0 AS credit, 0 AS money
+            FROM visits
+            UNION ALL
+            SELECT attribution.day, dimension, {_VALUE.format(table="conversions")}, channel, model, 0,
+                CASE WHEN is_counted IS NOT FALSE THEN CAST(FLOOR(credit * 1e15 + 0.5) AS BIGINT) ELSE 0 END,
+                credited_reporting_value
+            FROM {{attribution}} AS attribution
+            LEFT JOIN {{conversions}} AS conversions ON attribution.conversion_id = conversions.conversion_id
+            CROSS JOIN names
+        ),
+        ranked AS (
+            SELECT day, dimension, value,
+                ROW_NUMBER() OVER (PARTITION BY day, dimension ORDER BY SUM(visits) DESC, value) AS place
+            FROM together WHERE value IS NOT NULL GROUP BY day, dimension, value
+        ),
+        shown AS (
+            SELECT together.day, together.dimension,
+                CASE WHEN place > {{max_values}} THEN '{OTHER}' ELSE together.value END AS value,
+                channel, model, visits, credit, money
+            FROM together LEFT JOIN ranked ON together.day = ranked.day
+                AND together.dimension = ranked.dimension AND together.value = ranked.value
+        )
+        SELECT day, dimension, value, channel, model,
+            CAST(SUM(visits) AS BIGINT) AS visits,
+            CAST(SUM(CAST(credit AS DECIMAL(38, 0))) AS DOUBLE) / 1e15 AS conversions,
+            TRY_CAST(COALESCE(SUM(money), 0) AS DECIMAL(18, 4)) AS credited_reporting_value
+        FROM shown GROUP BY day, dimension, value, channel, model
+    """

@@ -1,0 +1,27 @@
+"""Rules of the daily queries."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from folds.persons.refunds import load_order_rules
+from folds.records.dimension_rules import load_dimension_rules
+
+
+class DayRules(NamedTuple):
+    """Rules of the daily queries.
+
+    Args:
+        orders: goals that are orders.
+        dimension_names: custom dimensions, with commas between them.
+        max_values: values of a custom dimension with rows of their own on a day.
+    """
+
+    orders: tuple[str, ...]
+    dimension_names: str = ""
+    max_values: int = 1
+
+    @classmethod
+    def load(cls, conf: Path) -> "DayRules":
+        """Read conf/."""
+        orders, dimensions = load_order_rules(conf), load_dimension_rules(conf)
+        return cls(tuple(orders.orders), ",".join(sorted(dimensions.dimensions)), dimensions.max_values)
