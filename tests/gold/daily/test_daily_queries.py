@@ -96,13 +96,14 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def worlds(draw: st.DrawFn) -> dict[str, list[Row]]:
-    """Rows of all inputs; UIDs are unique."""
+    """Rows of all inputs; UIDs, and ids of conversions, are unique."""
     world = {
         name: draw(
             st.lists(st.fixed_dictionaries({each: VALUES.get(each, NAMES) for each in types}), max_size=9)
         )
         for name, types in TYPES.items()
     }
+    world["conversions"] = list({row["conversion_id"]: row for row in world["conversions"]}.values())
     numbers = iter(draw(st.permutations(range(9 * len(TYPES)))))
     for name, types in TYPES.items():
         for row in world[name]:
