@@ -1,12 +1,16 @@
 """The role with which commands read tables."""
 
+from typing import TYPE_CHECKING
+
 from lakehouse.access.policy import load_policy
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
-from lakehouse.settings import Settings
+
+if TYPE_CHECKING:
+    from lakehouse.settings import Settings
 
 
-def role_of(settings: Settings) -> Role | None:
+def role_of(settings: "Settings") -> Role | None:
     """The role in the setting `role`; None without one, which shows everything.
 
     Raises:
@@ -24,7 +28,7 @@ def answers_requests(role: Role) -> bool:
     return role.name == PRIVACY or role.is_unrestricted
 
 
-def require_privacy(settings: Settings) -> None:
+def require_privacy(settings: "Settings") -> None:
     """Check that a person's data may be read, whole.
 
     Raises:
