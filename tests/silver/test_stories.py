@@ -24,6 +24,7 @@ from kit.records import Bronze, Stored, in_bronze
 from kit.spark import empty_home
 from kit.stored_records import stored_records
 from kit.topics import open_topic
+from lakehouse.contracts import TABLES
 from lakehouse.contracts.costs import CAMPAIGN_COSTS
 from lakehouse.contracts.silver import BOTS, CONSENTS, EXCHANGE_RATES, FOLDED, IDENTITIES
 from lakehouse.delta.delta_tables import Lakehouse
@@ -88,7 +89,8 @@ def check_full_computation(spark: SparkSession, settings: Settings, stored: Sequ
     def read(table: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         return [plain(row.asDict(recursive=True)) for row in tables[table].select(*columns).collect()]
 
-    assert_same(Oracle.over(stored), read, "silver")
+    of_shop = {name for name, table in TABLES.items() if table.writer == "dimensions"}
+    assert_same(Oracle.over(stored), read, "silver", left_out=of_shop)
 
 
 def check_in_batches(spark: SparkSession, home: Path, stories: int, batches: int, number: int) -> None:
