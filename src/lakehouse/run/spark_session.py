@@ -72,7 +72,8 @@ def build_session(settings: Settings, jars: Sequence[Path]) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take the first python3 of the path
     cores = os.cpu_count() or 2
     scratch = settings.home / "spark"
-    scratch.mkdir(parents=True, exist_ok=True)
+    temporary = scratch / "tmp"  # with native libraries, which Java leaves there when it is killed
+    temporary.mkdir(parents=True, exist_ok=True)
     java_options = settings.spark_java_options or JVM_OPTIONS
     builder = (
         SparkSession.builder.appName("millrace")
@@ -81,7 +82,7 @@ def build_session(settings: Settings, jars: Sequence[Path]) -> SparkSession:
         .config("spark.driver.memory", settings.spark_memory)
         .config(
             "spark.driver.extraJavaOptions",
-            f"{java_options} -Duser.timezone=UTC -Dderby.system.home={scratch}",
+            f"{java_options} -Duser.timezone=UTC -Dderby.system.home={scratch} -Djava.io.tmpdir={temporary}",
         )
         .config("spark.local.dir", str(scratch))
         .config("spark.sql.warehouse.dir", str(settings.warehouse))

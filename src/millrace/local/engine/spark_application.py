@@ -127,8 +127,8 @@ def started_session(settings: Settings) -> Iterator["SparkSession"]:
 
 
 def _remove_leftovers(scratch: Path) -> None:
-    """Remove blocks of applications that were killed. Only the home's single application may do it."""
-    for leftover in (*scratch.glob("blockmgr-*"), *scratch.glob("spark-*")):
+    """Remove files of applications that were killed. Only the home's single application may do it."""
+    for leftover in (*scratch.glob("blockmgr-*"), *scratch.glob("spark-*"), scratch / "tmp"):
         shutil.rmtree(leftover, ignore_errors=True)
 
 

@@ -60,7 +60,11 @@ def prepare_broker(home: Path, port: int, security: BrokerSecurity = "plaintext"
     make_login(home, security)
     broker_config.write_server_properties(properties, port, stable_port(), folder / "data", security)
     broker_config.write_logging(logging, server_log(home))
-    command = _java(f"-Dlog4j2.configurationFile={logging}", "kafka.Kafka", str(properties))
+    temporary = folder / "tmp"
+    shutil.rmtree(temporary, ignore_errors=True)  # native libraries of brokers that were killed
+    temporary.mkdir()
+    options = (f"-Dlog4j2.configurationFile={logging}", f"-Djava.io.tmpdir={temporary}")
+    command = _java(*options, "kafka.Kafka", str(properties))
     return Program(NAME, command, home, log_name="broker.out")
 
 
