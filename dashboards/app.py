@@ -22,6 +22,8 @@ _PAGES = {
         "campaigns": ("Campaigns", "campaign", (filters.PERIOD, filters.CAMPAIGN)),
         "journeys": ("Journeys", "conversion_path", _ALL),
         "audience": ("Audience", "groups", _ALL),
+        "cohorts": ("Cohorts", "table_chart", (filters.CHANNEL, filters.CAMPAIGN)),
+        "orders": ("Orders", "receipt_long", _ALL[:1]),
     },
     "Trust": {
         "windows": ("Windows", "view_week", _ALL[:2]),

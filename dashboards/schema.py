@@ -48,6 +48,15 @@ _READ = {
     "gold.dimension_performance": (
         "day dimension value channel model visits conversions credited_reporting_value"
     ),
+    "gold.order_comparisons": (
+        "order_id day ordered_at difference is_older events value currency shop_value shop_currency status"
+    ),
+    "gold.visitor_timeline": (
+        "bucket visitor_id entry_id at kind role name url user_id order_id value currency valid_to"
+    ),
+    "gold.persons": (
+        "cohort_week channel campaign_name returns_7 returns_30 returns_90 value_7 value_30 value_90"
+    ),
     "gold.traffic": (
         "window_kind channel pane window_start window_end events page_views visitors sessions impressions "
         "clicks searches conversions reporting_value revision is_complete late_events"

@@ -8,7 +8,7 @@ from metrics import attribution, story
 from metrics.story import Row, Story
 from query_scope import MODEL_NAMES, MODELS, Scope
 from tables.table_cache import Look
-from widgets import conversion_records, layout, page
+from widgets import conversion_records, layout, page, visitor_timeline
 from widgets.formatting import plain_text, utc
 from widgets.layout import choose_row, number_column, place_chart, place_table, text_column, time_column
 
@@ -46,6 +46,8 @@ def body(look: Look, scope: Scope) -> None:
     explained = look.figure(story.explain, found[0]["conversion_id"])
     if explained is not None:
         _show(explained)
+        if look.shows("gold.visitor_timeline"):
+            visitor_timeline.show(look, explained)
         if look.shows("bronze.kafka_records"):
             conversion_records.show(look, explained)
 

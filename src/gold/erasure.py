@@ -53,8 +53,9 @@ def remove_from_gold(run: JobContext, erased: DataFrame, visitors: DataFrame) ->
         rules = PublishRules.load(publish.settings.conf)
         moments = _moments(publish.lake, erased, visitors)
         Round(publish, batch, dimensions, rules, gone=erased).publish(moments, summaries.done)
-        summaries.mark_stale(batch.upto, last.watermark or EPOCH)
+        summaries.mark_stale(batch.upto, last.watermark or EPOCH, last.heard or EPOCH)
         summaries.update(now=True)
+        summaries.forget(erased, visitors)
         _net_minutes(run.lake, visitors)
 
 

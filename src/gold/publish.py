@@ -90,14 +90,15 @@ class Publish:
         self._dimensions = DimensionLoader(run.lake)
         self._summaries = SummarySchedule(run)
         if last := Ledger(run.lake).last(run.job):
-            self._summaries.mark_stale(last.position, last.watermark or EPOCH)
+            self._summaries.mark_stale(last.position, last.watermark or EPOCH, last.heard or EPOCH)
 
     def __call__(self, batch: Batch) -> Outcome:
         """Publish what the events, bots and rates of one micro-batch affect, late events included."""
         round_ = Round(self._run, batch, self._dimensions.load(batch), self._rules())
         moments = new_moments(self._run.lake, batch, round_.dimensions, round_.rules.orders)
         rows = round_.publish(moments, self._summaries.done)
-        self._summaries.mark_stale(batch.upto, batch.upstream_watermark or EPOCH)
+        watermark = batch.upstream_watermark or EPOCH
+        self._summaries.mark_stale(batch.upto, watermark, batch.side_input_upto)
         if not self._run.once:  # else in `run_idle`, after the last batch
             self._summaries.update(under_load=True)
         return Outcome(output_rows=rows, watermark=batch.upstream_watermark)

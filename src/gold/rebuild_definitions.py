@@ -12,6 +12,7 @@ from folds.persons.fold import PersonRules
 from folds.persons.records import Goal
 from folds.persons.refunds import load_order_rules
 from folds.visitors.rules import VisitorRules
+from gold.cohorts.persons import Persons
 from gold.credit.bot_refunds import all_bot_refunds
 from gold.credit.credit_changes import is_page_view
 from gold.credit.credit_fold import PAGE_COLUMNS, credit
@@ -23,13 +24,18 @@ from gold.daily.day_rules import DayRules
 from gold.daily.update import QUERIES, Daily
 from gold.gate.gate_view import check_backlog, pin_to_gate
 from gold.items.conversion_items import ConversionItems
+from gold.orders.order_comparisons import OrderComparisons
 from gold.publish import PublishRules
+from gold.timeline.visitor_timeline import VisitorTimeline
 from gold.traffic.windows import Traffic
 from lakehouse.contracts import Table
+from lakehouse.contracts.cohorts import PERSONS
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, LOCK, TOUCHES, TRAILS
 from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.contracts.lineage import first_writers
+from lakehouse.contracts.orders import ORDER_COMPARISONS
 from lakehouse.contracts.silver import EVENTS, IDENTITIES, SESSIONS
+from lakehouse.contracts.timeline import VISITOR_TIMELINE
 from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import MAX_ROWS_PER_FILE, checkpoint, range_partition
@@ -155,6 +161,19 @@ class RebuildInputs:
         """Rows of gold.conversion_items."""
         return ConversionItems(self._lake).all_rows()
 
+    def order_comparisons(self) -> DataFrame:
+        """Rows of gold.order_comparisons."""
+        zone = self._settings.business_time_zone
+        return OrderComparisons(self._lake, zone, self._orders.orders).all_rows()
+
+    def persons(self) -> DataFrame:
+        """Rows of gold.persons."""
+        return Persons(self._lake, self._settings.business_time_zone).all_rows(self._dimensions)
+
+    def timeline(self) -> DataFrame:
+        """Rows of gold.visitor_timeline."""
+        return VisitorTimeline(self._lake).all_rows()
+
     def minutes(self) -> DataFrame:
         """Differences to append to gold.visitor_minutes, so that its sums match silver."""
         minutes = rows_of_kind(self._history.visits, MINUTE)
@@ -209,6 +228,9 @@ DEFINITIONS = {
     TRAILS.name: TableDefinition(_credit(TRAILS), LOCK),
     CONVERSIONS.name: TableDefinition(_credit(CONVERSIONS), LOCK),
     CONVERSION_ITEMS.name: TableDefinition(_computed(RebuildInputs.items), LOCK),
+    ORDER_COMPARISONS.name: TableDefinition(_computed(RebuildInputs.order_comparisons), LOCK),
+    PERSONS.name: TableDefinition(_computed(RebuildInputs.persons), LOCK),
+    VISITOR_TIMELINE.name: TableDefinition(_computed(RebuildInputs.timeline), LOCK),
     VISITOR_MINUTES.name: TableDefinition(
         _computed(RebuildInputs.minutes),
         LOCK,

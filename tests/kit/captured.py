@@ -13,7 +13,7 @@ from typing import Any
 from kafka import KafkaConsumer
 from kafka.structs import TopicPartition
 
-from folds.shop.row_history import TRUNCATE, Change, Version, versions_of
+from folds.shop.row_history import TRUNCATE, Change, Values, Version, versions_of
 from kit.home import ROOT
 
 Histories = dict[str, dict[str, list[Version]]]
@@ -115,3 +115,16 @@ def current(versions: Mapping[str, list[Version]]) -> dict[str, tuple[str | None
         for key, of_key in versions.items()
         if of_key and of_key[-1].valid_to is None
     }
+
+
+def apply_changes(rows: dict[str, dict[str, Values]], changes: list[dict[str, Any]]) -> None:
+    """Apply new changes to the rows of all tables, by table and key."""
+    for each in sorted(changes, key=lambda each: (each["lsn"], each["sequence"])):
+        of_table = rows.setdefault(each["table"], {})
+        if each["kind"] == TRUNCATE:
+            of_table.clear()
+            continue
+        key = next(iter(each["key"].values()))
+        known = of_table.pop(key, {})
+        if each["row"] is not None:
+            of_table[key] = {**each["row"], **{name: known[name] for name in each["unchanged"]}}

@@ -13,6 +13,8 @@ VIEWS = (
     "campaigns",
     "journeys",
     "audience",
+    "cohorts",
+    "orders",
     "windows",
     "quality",
     "pipeline",

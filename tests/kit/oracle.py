@@ -15,6 +15,7 @@ from kit.oracle_costs import COSTS_TOPIC, cost_of, costs_of, spent_by_campaign
 from kit.oracle_dimensions import CHANGES_TOPIC, change_of, items_of, versions_of
 from kit.oracle_gold import Gold
 from kit.oracle_identities import RATES_TOPIC, bots_of, identities_of, rate_of, rates_of
+from kit.oracle_persons import order_comparisons_of, persons_of, timeline_of
 from kit.oracle_promotions import DEFAULTS, Choices
 from kit.oracle_watermark import Promised, Step, watermark_after
 from kit.oracle_windows import Windows
@@ -202,6 +203,22 @@ class Oracle:
     def conversion_items(self) -> list[Fields]:
         """gold.conversion_items."""
         return items_of(self.gold.conversions, self.gold.trails, self.events, self.shop_changes)
+
+    @property
+    def persons(self) -> list[Fields]:
+        """gold.persons."""
+        return persons_of(self.gold)
+
+    @property
+    def timeline(self) -> list[Fields]:
+        """gold.visitor_timeline."""
+        customers, orders = (self.versions_of(f"silver.{name}") for name in ("customers", "orders"))
+        return timeline_of(self.events, self.identities, customers, orders)
+
+    @property
+    def order_comparisons(self) -> list[Fields]:
+        """gold.order_comparisons."""
+        return order_comparisons_of(self.events, self.versions_of("silver.orders"))
 
     @cached_property
     def gold(self) -> Gold:

@@ -33,9 +33,10 @@ def sample_changes(events: Sequence[Fields], stamp: datetime, random: Random) ->
             {"id": each, "name": "ünï", "price": "9.5", "cost": "4", "currency": "EUR"} for each in products
         ],
     }
+    orders = sorted({event["order_id"] for event in events if event["order_id"]})
     start = min(event["event_time"] for event in events)
     records = list(_snapshot(tables, start))
-    records += _updates(tables, start, max(event["event_time"] for event in events), random)
+    records += _updates(tables, orders, start, max(event["event_time"] for event in events), random)
     records += random.sample(records, 5)
     records += [Record(None, topic=CHANGES_TOPIC, key=b"k"), Record(b"no", topic=CHANGES_TOPIC)]
     records.append(Record(b"", topic=CHANGES_TOPIC))
@@ -49,7 +50,9 @@ def _snapshot(tables: dict[str, list[Row]], at: int) -> Iterator[Record]:
             yield _sent(table, row["id"], Change(1, number, SNAPSHOT, at, row))
 
 
-def _updates(tables: dict[str, list[Row]], first: int, last: int, random: Random) -> list[Record]:
+def _updates(
+    tables: dict[str, list[Row]], orders: Sequence[str], first: int, last: int, random: Random
+) -> list[Record]:
     times = sorted(random.randrange(first, last) for _ in range(120))
     found = []
     for number, at in enumerate(times):
@@ -65,7 +68,8 @@ def _updates(tables: dict[str, list[Row]], first: int, last: int, random: Random
             row |= {"plan": random.choice(["free", "plus", "pro"])}
             short = {name: value for name, value in row.items() if name != "note"}
             found.append(_sent(table, row["id"], Change(lsn, 1, UPDATE, at, short, ("note",))))
-        order: Row = {"id": f"o{number}", "customer_id": row["id"], "value": "7.25", "currency": "EUR"}
+        name = orders[number] if number < len(orders) else f"o{number}"
+        order: Row = {"id": name, "customer_id": row["id"], "value": "7.25", "currency": "EUR"}
         found.append(_sent("public.orders", order["id"], Change(lsn, 2, INSERT, at, order)))
     return found
 

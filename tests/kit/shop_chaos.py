@@ -10,7 +10,8 @@ from typing import Any
 
 import psycopg
 
-from kit.captured import CaptureProcess, capture_process, current, histories
+from folds.shop.row_history import Values
+from kit.captured import CaptureProcess, apply_changes, capture_process, histories
 from kit.killed_broker import KilledBroker, killed_broker
 from kit.polling import eventually
 from kit.postgres import PostgresServer, postgres_server
@@ -42,6 +43,8 @@ class KilledShop:
     began: int = 0
 
     def __post_init__(self) -> None:
+        self._now: dict[str, dict[str, Values]] = {}
+        self._applied = 0
         self.reader = TopicReader(self.broker.bootstrap, _TOPIC)
 
     def connect(self) -> psycopg.Connection[Any]:
@@ -65,9 +68,17 @@ class KilledShop:
             connection.execute("INSERT INTO products (id) VALUES (%s)", (marker,))
             self.wait_for(marker)
             rows = {table: all_rows(connection, table) for table in TABLES}
-            found = histories(self.reader.changes)
-            assert {table: current(found.get(table, {})) for table in TABLES} == rows
+            assert self._current_rows() == rows
             self.points[micros_now(connection)] = rows
+
+    def _current_rows(self) -> Rows:
+        """The rows that all changes so far lead to; only new changes are applied."""
+        apply_changes(self._now, self.reader.changes[self._applied :])
+        self._applied = len(self.reader.changes)
+        return {
+            table: {key: tuple(row.values()) for key, row in self._now.get(table, {}).items()}
+            for table in TABLES
+        }
 
     def wait_for(self, key: str) -> None:
         """Wait for a row's change; capture is started again whenever it has ended."""

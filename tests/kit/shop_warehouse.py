@@ -17,9 +17,11 @@ from random import Random
 from typing import Any
 
 from kit.oracle import Oracle
+from kit.oracle_persons import order_comparisons_of, timeline_of
 from kit.oracle_windows import windows_of
 from kit.records import Record, Stored
 from kit.sample_gates import expectation_rows
+from kit.sample_orders import sample_orders
 from kit.warehouse_builder import build_warehouse, replace_rows, schema_of
 from lakehouse.contracts import TABLES
 from millrace.sample_shop.daily_rhythm import weight_at
@@ -89,6 +91,7 @@ class Shop:
         arrived = {each.offset: each.record.timestamp for each in self.stored}
         rejected = [{**row, "arrival_time": arrived[row["offset"]]} for row in oracle.rejected]
         ledger, traffic, _ = self._by_arrival
+        orders = sample_orders(oracle.events)
         rows = {
             "silver.events": oracle.events,
             "silver.rejected_events": rejected,
@@ -114,6 +117,10 @@ class Shop:
             "gold.funnel": windows.funnel,
             "gold.dimension_performance": windows.dimensions,
             "gold.channel_credit": self._channel_credit(),
+            "silver.orders": orders,
+            "gold.order_comparisons": order_comparisons_of(oracle.events, orders),
+            "gold.persons": oracle.persons,
+            "gold.visitor_timeline": timeline_of(oracle.events, oracle.identities, [], orders),
             "ops.ledger": ledger,
             "ops.expectations": expectation_rows(self.until, self.days),
         }

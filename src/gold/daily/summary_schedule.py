@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from gold.credit.dimensions import DimensionLoader
 from gold.daily.business_days import business_day
 from gold.daily.day_rules import DayRules
+from gold.daily.person_summaries import PersonSummaries
 from gold.daily.update import Daily
 from gold.items.conversion_items import ConversionItems
 from gold.traffic.windows import Traffic
@@ -42,17 +43,29 @@ class SummarySchedule:
         self._dimensions = DimensionLoader(run.lake)
         self._daily = Daily(run.lake, run.settings.business_time_zone)
         self._items = ConversionItems(run.lake)
+        self._people = PersonSummaries(run)
         self._pause = run.settings.summary_interval.total_seconds()
-        self._input: tuple[datetime, datetime] | None = None
+        self._input: tuple[datetime, datetime, datetime] | None = None
         self._is_stale = False
         self._started_at = 0.0  # on the monotonic clock
         self._took = 0.0  # seconds
         self._costs_through = run.lake.high_water_mark(CAMPAIGN_PERFORMANCE.name) or EPOCH
         self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
 
-    def mark_stale(self, upto: datetime, watermark: datetime) -> None:
-        """Note new input up to an ingest stamp, complete up to a watermark."""
-        self._input, self._is_stale = (upto, watermark), True
+    def mark_stale(self, upto: datetime, watermark: datetime, heard: datetime) -> None:
+        """Note new input up to an ingest stamp, complete up to a watermark, and side input up to `heard`."""
+        self._input, self._is_stale = (upto, watermark, heard), True
+
+    def forget(self, erased: DataFrame, visitors: DataFrame) -> None:
+        """Remove what is left of erased events from tables whose updates follow new rows alone.
+
+        Args:
+            erased: event_id and order_id.
+            visitors: visitor_id of the visitors whose rows may change.
+        """
+        if self._input:
+            upto, watermark, _ = self._input
+            self._people.forget(erased, visitors, self._dimensions.load_all(watermark), upto)
 
     def update(self, now: bool = False, under_load: bool = False) -> None:
         """Update what is stale and due.
@@ -66,13 +79,16 @@ class SummarySchedule:
             if self._is_stale:
                 self._update(*self._input)
             else:
-                self._items.update(self.done, self._input[0])
+                upto, _, heard = self._input
+                self._items.update(self.done, upto)
+                self._people.update_joined(upto, heard)
             self._is_stale, self._took = False, time.monotonic() - self._started_at
 
-    def _update(self, upto: datetime, watermark: datetime) -> None:
+    def _update(self, upto: datetime, watermark: datetime, heard: datetime) -> None:
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
-        self._sum_days(known, upto, watermark)
+        self._sum_days(known, upto, watermark, heard)
         self._items.update(self.done, upto)
+        self._people.update_joined(upto, heard)
         self._traffic.update(upto, watermark)  # last: the pages read all tables as of its position
         self.done, self._costs_through = known, upto
 
@@ -80,13 +96,13 @@ class SummarySchedule:
         pause = max(self._pause, _UNDER_LOAD * self._took) if under_load else self._pause
         return time.monotonic() - self._started_at >= pause
 
-    def _sum_days(self, known: int, upto: datetime, watermark: datetime) -> None:
+    def _sum_days(self, known: int, upto: datetime, watermark: datetime, heard: datetime) -> None:
         rows, days = self._new_minutes() if known > self.done else (0, [])
         days += self._days_of_costs()
         self._run.tune_for_batch(rows)
         self._finalise(upto, watermark)
-        if days:
-            self._update_days(days, upto, watermark)
+        if days or known > self.done or self._people.is_stale(heard):
+            self._update_days(days, upto, watermark, heard)
 
     def _new_minutes(self) -> tuple[int, list[date]]:
         """Number and days of the new minutes: one row on the driver, with a value per day of event time."""
@@ -110,9 +126,13 @@ class SummarySchedule:
         due = self._run.lake.read(CONVERSIONS.name).where(passed.contains("due_at"))
         write_changes(self._run.lake, CONVERSIONS, _final(due), upto)
 
-    def _update_days(self, days: Collection[date], upto: datetime, watermark: datetime) -> None:
+    def _update_days(
+        self, days: Collection[date], upto: datetime, watermark: datetime, heard: datetime
+    ) -> None:
         dimensions = self._dimensions.load_all(watermark)
-        self._daily.update(days, dimensions, DayRules.load(self._run.settings.conf), upto)
+        if days:
+            self._daily.update(days, dimensions, DayRules.load(self._run.settings.conf), upto)
+        self._people.update_persons(self.done, dimensions, upto, heard)
 
 
 def _final(rows: DataFrame) -> DataFrame:

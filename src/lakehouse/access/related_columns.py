@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from lakehouse.access.masks import Mask
+from lakehouse.contracts.cohorts import AGES
 from lakehouse.contracts.table import Column, Table
 
 Place = tuple[str, str]
@@ -31,6 +32,9 @@ _SAME_VALUES = (
         "gold.bot_refunds.value",
         "gold.attribution.credited_value",
         "gold.attribution.credited_reporting_value",
+        "gold.order_comparisons.value",
+        "gold.visitor_timeline.value",
+        *(f"gold.persons.value_{days}" for days in AGES),
     ),
 )
 """Groups of columns with the same values. A declared mask of one applies to all."""
@@ -43,6 +47,11 @@ _DERIVED = {
     "event_hash": ("event_id",),
     "row_hash": ("customer_id", "order_id"),
     "version_id": ("customer_id", "order_id"),
+    "shop_version_id": ("order_id",),
+    "order_hash": ("order_id",),
+    "person_hash": ("person_id",),
+    "entry_id": ("event_id", "customer_id", "order_id"),
+    "bucket": ("visitor_id",),
     "uid_hash": ("event_id", "visitor_id", "user_id"),
     "identity_hash": ("visitor_id", "user_id"),
     "gold.sketches.visitors": ("visitor_id",),

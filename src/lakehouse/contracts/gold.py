@@ -1,8 +1,11 @@
 """Gold: touches, conversions and credit."""
 
 from lakehouse.contracts import channel_credit, daily, traffic
+from lakehouse.contracts.cohorts import PERSONS
 from lakehouse.contracts.items import CONVERSION_ITEMS
+from lakehouse.contracts.orders import ORDER_COMPARISONS
 from lakehouse.contracts.table import Column, Table
+from lakehouse.contracts.timeline import VISITOR_TIMELINE
 
 _CAMPAIGN = tuple(
     Column(f"campaign_{part}", "string", f"campaign's {part}")
@@ -235,6 +238,9 @@ TABLES = (
     ATTRIBUTION,
     TRAILS,
     CONVERSION_ITEMS,
+    ORDER_COMPARISONS,
+    PERSONS,
+    VISITOR_TIMELINE,
     *traffic.TABLES,
     *daily.TABLES,
     *channel_credit.TABLES,

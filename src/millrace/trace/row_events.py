@@ -7,7 +7,9 @@ from zoneinfo import ZoneInfo
 
 import narwhals as nw
 
+from lakehouse.contracts.cohorts import PERSONS
 from lakehouse.contracts.items import CONVERSION_ITEMS
+from lakehouse.contracts.orders import ORDER_COMPARISONS
 from lakehouse.timestamps import as_utc, to_micros
 from millrace.tables.table_scan import Row
 from millrace.trace.history import History, TracedEvent
@@ -48,6 +50,10 @@ def find_events(history: History, table: str, rows: Sequence[Row], zone: str) ->
     """
     if table in (*CONVERSION_TABLES, CONVERSION_ITEMS.name):
         return _of_conversions(history, {row["conversion_id"] for row in rows})
+    if table == ORDER_COMPARISONS.name:
+        return RowEvents(history.goals_of({row["order_id"] for row in rows}), [])
+    if table == PERSONS.name:
+        return _of_persons(history, {row["person_id"] for row in rows})
     if table == "gold.traffic" or "day" in rows[0]:
         parts = [_of_span(history, table, row, zone) for row in rows]
     else:
@@ -86,6 +92,15 @@ def _of_conversions(history: History, names: Collection[str]) -> RowEvents:
     orders = {row["order_id"] for row in conversions} - {None}
     found = _of_goals(history, history.goals_of(orders, {row["event_id"] for row in conversions}))
     return _without_repeats((each for each in found if each.event.event_id in counted), found)
+
+
+def _of_persons(history: History, persons: Collection[str]) -> RowEvents:
+    """Goals of persons, and their other events; events that decide how goals of the same orders count."""
+    events = history.of_visitors(history.linked(persons))
+    goals = [each for each in events if each.event.goal]
+    orders = {goal.event.order_id for goal in goals if goal.event.order_id is not None}
+    of_goals = _of_goals(history, history.goals_of(orders, {goal.event.event_id for goal in goals}))
+    return _without_repeats(goals, [*events, *of_goals])
 
 
 def _of_goals(history: History, goals: Sequence[TracedEvent]) -> list[TracedEvent]:

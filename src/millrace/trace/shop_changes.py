@@ -6,7 +6,8 @@ from typing import NamedTuple
 import narwhals as nw
 
 from lakehouse.contracts.items import CONVERSION_ITEMS
-from lakehouse.contracts.shop import CUSTOMERS, DIMENSIONS, PRODUCTS, REJECTED_CHANGES, SHOP_CHANGES
+from lakehouse.contracts.orders import ORDER_COMPARISONS
+from lakehouse.contracts.shop import CUSTOMERS, DIMENSIONS, ORDERS, PRODUCTS, REJECTED_CHANGES, SHOP_CHANGES
 from lakehouse.timestamps import as_utc
 from millrace.tables.table_scan import Row
 from millrace.trace.history import History
@@ -34,9 +35,12 @@ class RowChanges(NamedTuple):
 
 
 def find_changes(history: History, table: str, rows: Sequence[Row]) -> RowChanges:
-    """The changes that rows of a dimension, or of gold.conversion_items, are computed from."""
+    """The changes that rows of a dimension, or of tables joined with one, are computed from."""
     if table == CONVERSION_ITEMS.name:
         versions = [each for column in _VERSIONS for each in _named(history, rows, column)]
+    elif table == ORDER_COMPARISONS.name:
+        orders = sorted({row["order_id"] for row in rows})
+        versions = history.find(ORDERS.name, nw.col("order_id").is_in(orders))
     else:
         versions = list(rows) if table in DIMENSIONS else []
     if not versions:

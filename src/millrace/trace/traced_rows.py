@@ -14,7 +14,7 @@ from millrace.tables.table_scan import Row, rows_of, scan
 
 NULL = "null"
 _MAX_ROWS = 1000
-_NOT_TRACED = ("gold.channel_credit", "gold.sketches")
+_NOT_TRACED = ("gold.channel_credit", "gold.sketches", "gold.visitor_timeline")
 """Tables whose rows are computed from all conversions or visitors of a period."""
 
 

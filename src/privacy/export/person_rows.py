@@ -74,7 +74,7 @@ class PersonRows:
         if "user_id" not in table.collect_schema():
             return rows
         sent = table.filter(pl.col("user_id").is_in(list(self._person.users)))  # whatever the spans are yet
-        return pl.concat([rows, sent]).unique("event_id", maintain_order=True)
+        return pl.concat([rows, sent]).unique(list(TABLES[name].key), maintain_order=True)
 
     def _conversions(self) -> pl.LazyFrame:
         table = self._scan("gold.conversions")

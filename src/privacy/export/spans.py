@@ -27,6 +27,9 @@ class Spans:
             known = spans.filter(pl.col("visitor_id").is_in(self._visitors))
             found = known.select("visitor_id", "user_id", *_BOUNDS).collect()
             self._spans = found.filter(pl.col("user_id").is_in(self._users)).drop("user_id")
+            self._spans = self._spans.rename(
+                {name: f"_{name}" for name in _BOUNDS}
+            )  # tables have such columns
             self.whole = person.visitors - set(found["visitor_id"])
 
     @property
@@ -43,14 +46,14 @@ class Spans:
             event: column of the UID.
         """
         at, uid = pl.col(time), pl.col(event)
-        starts, ends = pl.col("valid_from"), pl.col("valid_to")
-        is_after = starts.is_null() | (at > starts) | ((at == starts) & (uid >= pl.col("from_event_id")))
-        is_before = ends.is_null() | (at < ends) | ((at == ends) & (uid < pl.col("to_event_id")))
+        starts, ends = pl.col("_valid_from"), pl.col("_valid_to")
+        is_after = starts.is_null() | (at > starts) | ((at == starts) & (uid >= pl.col("_from_event_id")))
+        is_before = ends.is_null() | (at < ends) | ((at == ends) & (uid < pl.col("_to_event_id")))
         return self._inside(table, is_after & is_before)
 
     def minutes(self, table: pl.LazyFrame) -> pl.LazyFrame:
         """The person's rows of a table by visitor and minute: those whose minute meets a span."""
-        minute, starts, ends = pl.col("minute"), pl.col("valid_from"), pl.col("valid_to")
+        minute, starts, ends = pl.col("minute"), pl.col("_valid_from"), pl.col("_valid_to")
         is_after = starts.is_null() | (minute + _MINUTE > starts)
         return self._inside(table, is_after & (ends.is_null() | (minute <= ends)))
 

@@ -24,6 +24,7 @@ BY_SPAN = {
     "silver.consents": OfSpan("valid_from", "event_id"),
     "gold.touches": OfSpan("touched_at", "event_id"),
     "gold.bot_refunds": OfSpan("converted_at", "event_id"),
+    "gold.visitor_timeline": OfSpan("at", "entry_id"),
 }
 
 BY_MINUTE = ("gold.visitor_minutes",)
@@ -31,7 +32,7 @@ BY_MINUTE = ("gold.visitor_minutes",)
 
 BY_VISITOR = ("silver.bots",)
 BY_USER = ("silver.identities",)
-BY_PERSON = ("gold.conversions", "gold.conversion_items")
+BY_PERSON = ("gold.conversions", "gold.conversion_items", "gold.order_comparisons", "gold.persons")
 
 BY_CONVERSION = ("gold.attribution", "gold.trails")
 """Rows that name a conversion alone."""
@@ -60,6 +61,7 @@ WITHOUT_PERSONS = (
     "gold.result_performance",
     "gold.promotion_performance",
     "gold.funnel",
+    "gold.dimension_performance",
     "gold.sketches",
     "gold.channel_credit",
     "ops.ledger",

@@ -31,6 +31,9 @@ class Clock:
     def tune(self, rows: int) -> None:
         self.tuned.append(rows)
 
+    def join(self, upto: datetime, _heard: datetime) -> None:
+        self.order.append(("joined", upto))
+
     def work(self, seconds: float) -> None:
         self.order.append("windows")
         self.started.append(self.now)
@@ -70,6 +73,8 @@ def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatc
     )
     run: Any = SimpleNamespace(lake=lake, settings=settings, tune_for_batch=clock.tune)
     monkeypatch.setattr(summary_schedule, "ConversionItems", lambda _lake: Items(clock))
+    people = SimpleNamespace(is_stale=lambda _: False, update_joined=clock.join)
+    monkeypatch.setattr(summary_schedule, "PersonSummaries", lambda _run: people)
     monkeypatch.setattr(summary_schedule.Traffic, "update", lambda *_: clock.work(seconds))
     monkeypatch.setattr(SummarySchedule, "_finalise", lambda *_: clock.order.append("final"))
     monkeypatch.setattr(SummarySchedule, "_update_days", lambda *_: clock.order.append("days"))
@@ -81,7 +86,7 @@ def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatc
 def start_times(clock: Clock, todo: SummarySchedule, under_load: bool, until: float) -> list[float]:
     """Start of each update in seconds after the first, with new data every second."""
     while clock.now < until:
-        todo.mark_stale(NOON, NOON)
+        todo.mark_stale(NOON, NOON, NOON)
         todo.update(under_load=under_load)
         clock.now += 1
     return [at - clock.started[0] for at in clock.started]
@@ -102,7 +107,7 @@ def test_summary_pause_is_interval_or_20_times_its_duration_under_load(
 def test_forced_summary_update_does_not_wait(clock, monkeypatch):
     todo = schedule_taking(4.0, clock, monkeypatch)
     for _ in range(2):
-        todo.mark_stale(NOON, NOON)
+        todo.mark_stale(NOON, NOON, NOON)
         todo.update(now=True)
     assert clock.started == [1000.0, 1004.0]
 
@@ -111,7 +116,7 @@ def test_settings_follow_number_of_new_minutes(clock, monkeypatch):
     todo = schedule_taking(4.0, clock, monkeypatch)
     todo.update(now=True)
     assert clock.tuned == []
-    todo.mark_stale(NOON, NOON)
+    todo.mark_stale(NOON, NOON, NOON)
     todo.update(now=True)
     assert clock.tuned == [ROWS]
 
@@ -124,9 +129,9 @@ def test_summary_update_without_new_data_does_nothing(clock, monkeypatch):
 
 def test_windows_are_written_after_daily_tables_and_items(clock, monkeypatch):
     todo = schedule_taking(4.0, clock, monkeypatch)
-    todo.mark_stale(NOON, NOON)
+    todo.mark_stale(NOON, NOON, NOON)
     todo.update(now=True)
-    assert clock.order == ["final", "days", ("items", 0, NOON), "windows"]
+    assert clock.order == ["final", "days", ("items", 0, NOON), ("joined", NOON), "windows"]
 
 
 def test_items_follow_changes_of_the_shop_without_new_events(clock, monkeypatch):
@@ -134,7 +139,7 @@ def test_items_follow_changes_of_the_shop_without_new_events(clock, monkeypatch)
     clock.has_shop_changes = True
     todo.update()
     assert clock.order == [], "nothing is published yet"
-    todo.mark_stale(NOON, NOON)
+    todo.mark_stale(NOON, NOON, NOON)
     todo.update()
     clock.order.clear()
     for _ in range(2):
@@ -144,4 +149,4 @@ def test_items_follow_changes_of_the_shop_without_new_events(clock, monkeypatch)
     clock.now += INTERVAL
     for _ in range(2):
         todo.update()
-    assert clock.order == [("items", 1, NOON)]
+    assert clock.order == [("items", 1, NOON), ("joined", NOON)]

@@ -1,0 +1,1 @@
+"""Orders of events compared with orders of the shop's database."""
