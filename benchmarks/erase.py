@@ -28,7 +28,7 @@ from silver.repair_job import repair
 PEOPLE = (1, 100, 10_000)
 _BATCH = 300_000  # records per ingest stamp
 _JOBS = {"refine": refine, "repair": repair, "publish": publish}
-_STEPS = ("select", "silver", "bronze", "gold", "reads", "files", "purge")
+_STEPS = ("select", "shop", "silver", "bronze", "gold", "reads", "files", "purge")
 
 
 class _StepTimes(JobListener):

@@ -32,6 +32,8 @@ ALLOWED = {
     ("lakehouse/delta/write_changes.py", "checkpoint_changes"): _EXTENTS,
     ("lakehouse/erasure/blank_records.py", "blank_records"): _HOURS_AND_COUNTS,
     ("silver/erasure.py", "_recompute"): _EXTENTS,
+    ("silver/old_records.py", "remove_old_content"): "a row per day of old records",
+    ("silver/old_records.py", "require_content"): "one row: the latest time of records without content",
     ("lakehouse/delta/write_changes.py", "write_changes"): _EXTENTS,
     ("silver/dedup/classify.py", "count_records"): _HOURS_AND_COUNTS,
     ("silver/refine.py", "_write_visits"): _EXTENTS,

@@ -73,6 +73,7 @@ def kept(settings: Settings, retention: Retention) -> pl.DataFrame:
     """How long what is kept: what, span, set by."""
     rows = [
         ("persons without a new event", retention.persons, "persons in conf/retention.yml"),
+        ("content of records in bronze", retention.records, "records in conf/retention.yml"),
         ("changes of tables", settings.feed_retention, "MILLRACE_FEED_RETENTION"),
         ("removed files of tables", settings.vacuum_retention, "MILLRACE_VACUUM_RETENTION"),
         ("queries of readers", READS.expiry[1] if READS.expiry else None, READS.name),

@@ -11,8 +11,8 @@ from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.shop import REJECTED_CHANGES, SHOP_CHANGES
 from lakehouse.rows.arrow_frames import transpose
 
-CHANGE, TOMBSTONE, REJECTED = "change", "tombstone", "rejected"
-CLASSES = (CHANGE, TOMBSTONE, REJECTED)
+CHANGE, TOMBSTONE, REJECTED, ERASED = "change", "tombstone", "rejected", "erased"
+CLASSES = (CHANGE, TOMBSTONE, REJECTED, ERASED)
 """Classes of records."""
 
 _PLACE = ("topic", "partition", "offset", "ingested_at")
@@ -24,6 +24,7 @@ _SCHEMA = ", ".join(
         "reason string",
         "record_class string",
         "value binary",
+        "record_key binary",
     ]
 )
 
@@ -36,7 +37,7 @@ def parse_records(records: DataFrame) -> DataFrame:
 
     Returns:
         Columns of silver.shop_changes, null unless it is a change; `record_class`, one of `CLASSES`; `reason`
-        and `value` of a rejected record.
+        and `value` of a rejected record; `record_key` of a tombstone.
     """
     parsed = records.select(*_PLACE, "key", "value").mapInArrow(_parse, _SCHEMA)
     key_hash = F.xxhash64("source", "source_table", "row_key")
@@ -59,6 +60,7 @@ def _parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         values, keys = batch.column("value").to_pylist(), batch.column("key").to_pylist()
         outcomes = [parse_change(value, key) for value, key in zip(values, keys, strict=True)]
         rows = [tuple(each) if isinstance(each, ShopChange) else nothing for each in outcomes]
+        tombs = [key if outcome is None else None for key, outcome in zip(keys, outcomes, strict=True)]
         reasons = [each if isinstance(each, str) else None for each in outcomes]
         raw = [value if reason else None for value, reason in zip(values, reasons, strict=True)]
         yield pa.RecordBatch.from_arrays(
@@ -68,8 +70,9 @@ def _parse(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 pa.array(reasons, pa.string()),
                 pa.array([_class_of(each) for each in outcomes], pa.string()),
                 pa.array(raw, pa.binary()),
+                pa.array(tombs, pa.binary()),
             ],
-            names=[*_PLACE, *ShopChange._fields, "reason", "record_class", "value"],
+            names=[*_PLACE, *ShopChange._fields, "reason", "record_class", "value", "record_key"],
         )
 
 

@@ -9,14 +9,15 @@ from folds.shop.row_history import TRUNCATE
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.shop import REJECTED_CHANGES, SHOP_CHANGES
 from lakehouse.delta.write_changes import checkpoint_changes, write_kind
-from lakehouse.rows.checkpointing import checkpoint_with
+from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.run.microbatch import Batch, Outcome, stamped_within
 from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import EPOCH
-from shop.change_parser import CHANGE, CLASSES, REJECTED, changes_of, parse_records, rejected_of
+from shop.change_parser import CHANGE, CLASSES, ERASED, REJECTED, changes_of, parse_records, rejected_of
 from shop.dimension_changes import TABLES, DimensionRules, affected_rows, dimension_changes
+from shop.erased_changes import ErasedChanges
 from shop.shop_file import load_shop_rules
 
 
@@ -29,6 +30,7 @@ class Dimensions:
 
     def __init__(self, run: JobContext) -> None:
         self._run = run
+        self._erased = ErasedChanges(run.lake)
         names = (SHOP_CHANGES.name, REJECTED_CHANGES.name)
         self._filled = {name: run.lake.high_water_mark(name) or EPOCH for name in names}
 
@@ -38,7 +40,13 @@ class Dimensions:
         records = lake.read(KAFKA_RECORDS.name).where(stamped_within(batch.after, batch.upto))
         wanted = {each: F.count_if(F.col("record_class") == each) for each in CLASSES}
         wanted[TRUNCATE] = F.count_if((F.col("record_class") == CHANGE) & F.col("row_key").isNull())
-        parsed, found = checkpoint_with(parse_records(records.where(F.col("topic") == topic)), **wanted)
+        parsed = parse_records(records.where(F.col("topic") == topic))
+        if not self._erased.is_empty:
+            rules = load_shop_rules(self._run.settings.conf)
+            parsed = self._erased.mark_batch(checkpoint(parsed), rules)
+        parsed, found = checkpoint_with(parsed, **wanted)
+        if found[ERASED]:
+            self._erased.erase(parsed, batch)
         if found[REJECTED] and self._filled[REJECTED_CHANGES.name] < batch.upto:
             lake.append(REJECTED_CHANGES.name, rejected_of(parsed), batch.upto)
         if found[CHANGE]:
@@ -47,7 +55,9 @@ class Dimensions:
                 lake.append(SHOP_CHANGES.name, new, batch.upto)
             self._write(affected_rows(new, lake.read(SHOP_CHANGES.name), found[TRUNCATE] > 0), batch)
         rows = sum(found[each] for each in CLASSES)
-        return Outcome(input_rows=rows, output_rows=found[CHANGE], rejected=found[REJECTED])
+        return Outcome(
+            input_rows=rows, output_rows=found[CHANGE], rejected=found[REJECTED], erased=found[ERASED]
+        )
 
     def _write(self, affected: DataFrame, batch: Batch) -> None:
         """Write the changed versions of the affected rows."""

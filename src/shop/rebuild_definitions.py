@@ -14,6 +14,7 @@ from lakehouse.run.rebuild import TableDefinition, processed_through
 from lakehouse.run.rules_version import rules_version
 from shop.change_parser import changes_of, parse_records, rejected_of
 from shop.dimension_changes import TABLES, DimensionRules, dimension_changes
+from shop.erased_changes import ErasedChanges
 from shop.shop_file import load_shop_rules
 
 _JOB = "dimensions"
@@ -22,7 +23,11 @@ _JOB = "dimensions"
 def _parsed(run: JobContext, table: str) -> DataFrame:
     upto = processed_through(run, _JOB, table)
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
-    return parse_records(records.where(F.col("topic") == run.settings.shop_changes_topic))
+    records, erased = (
+        records.where(F.col("topic") == run.settings.shop_changes_topic),
+        ErasedChanges(run.lake),
+    )
+    return parse_records(records if erased.is_empty else erased.left_of(records))
 
 
 def _versions_of(table: Dimension) -> Callable[[JobContext], DataFrame]:

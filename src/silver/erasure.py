@@ -4,20 +4,14 @@ from datetime import datetime
 from functools import partial
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from folds.rule_numbers import load_rule_numbers
 from folds.visitors.rules import VisitorRules
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, FOLDED, LOCK, REJECTED_EVENTS
-from lakehouse.contracts.table import DELETED, Table
-from lakehouse.delta.write_changes import (
-    OLD_TIME,
-    checkpoint_changes,
-    folded_changes,
-    write_changes,
-    write_kind,
-)
+from lakehouse.contracts.table import Table
+from lakehouse.delta.write_changes import checkpoint_changes, folded_changes, write_kind
+from lakehouse.erasure.delete_records import delete_records
 from lakehouse.rows.semi_join import semi_join
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
@@ -40,15 +34,9 @@ def remove_from_silver(run: JobContext, records: DataFrame, visitors: DataFrame,
     """
     with run.lake.exclusive(LOCK):
         for table in (EVENTS, REJECTED_EVENTS, DUPLICATE_EVENTS):
-            _delete(run, table, records, upto)
+            delete_records(run.lake, table, records, upto)
         run.rebuilt.add(EVENTS.name)
         _recompute(run, visitors, upto)
-
-
-def _delete(run: JobContext, table: Table, records: DataFrame, upto: datetime) -> None:
-    rows = run.lake.read(table.name).join(records, ["topic", "partition", "offset"], "left_semi")
-    gone = {DELETED: F.lit(True), OLD_TIME: F.col(table.event_time or "ingested_at")}
-    write_changes(run.lake, table, rows.select(*table.column_names).withColumns(gone), upto)
 
 
 def _recompute(run: JobContext, visitors: DataFrame, upto: datetime) -> None:

@@ -37,6 +37,7 @@ from silver.dedup.classify import classify, dedup_candidates, records_of_class
 from silver.dedup.deduplicate import mark_duplicates
 from silver.dedup.erased import ErasedRecords
 from silver.exchange_rates import rate_changes
+from silver.old_records import require_content
 from silver.parsing.record_parser import RecordParser
 from silver.people.identities_and_bots import COLUMNS, PeopleRules, all_rows
 from silver.visits.result_fold import all_results
@@ -47,6 +48,7 @@ def classify_history(run: JobContext, upto: datetime) -> DataFrame:
     """Classify all records up to an ingest stamp by the current rules."""
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
     records = records.where(F.col("topic") != run.settings.shop_changes_topic)
+    require_content(run, records)
     parser = RecordParser(load_parse_rules(run.settings.conf), run.settings.side_topics)
     candidates, erased = parser.parse(records), ErasedRecords(run.lake)
     if not erased.is_empty:

@@ -91,7 +91,7 @@ def test_spans_are_those_in_force(open_page: Any, home: Path, monkeypatch: pytes
     monkeypatch.setenv("MILLRACE_PRIVACY_DEADLINE", "P14D")
     spans = table(open_page(home, "privacy"), "span").set_index("by")["span"].to_dict()
     assert spans["persons in conf/retention.yml"] == "730 days"
-    assert spans["MILLRACE_FEED_RETENTION"] == "2 days"
+    assert spans["records in conf/retention.yml"] == "without end"
     assert spans["MILLRACE_PRIVACY_DEADLINE"] == "14 days"
 
 

@@ -1,7 +1,7 @@
 """Persons of a small world are erased from all tables: what is left is a world in which they never were."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from folds.shop.row_history import SNAPSHOT, UPDATE, Change
 from kit.erased_worlds import erased_uids, files_with, oracle_without, without
 from kit.oracle import Oracle, read_record
 from kit.oracle_identities import persons_of
-from kit.pipeline import assert_as_the_oracle, run_jobs
-from kit.records import Bronze, Stored, message, record
+from kit.oracle_shop import Sent
+from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
+from kit.records import Bronze, Record, Stored, message, record
 from kit.scenarios import cost_records, cut, rate_records, rush_events, story_events
+from kit.shop_records import TOPIC, change
 from kit.spark import empty_home
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
@@ -72,7 +75,7 @@ class World:
 
     def is_as_if_they_never_were(self, arrived: Sequence[Stored] = ()) -> None:
         expected = oracle_without(
-            [each for each in self.bronze.stored if each not in arrived], self.uids, self.texts
+            [each for each in without_shop(self.bronze) if each not in arrived], self.uids, self.texts
         )
         assert_as_the_oracle(self.settings, expected)
         with reading(self.settings):
@@ -80,6 +83,19 @@ class World:
             assert bronze is not None
             wrong = [each for each in audit_tables(self.settings, bronze) if not each.is_right]
         assert wrong == []
+
+    def has_no_customer_of_them(self) -> None:
+        """The shop's tables have all other users, and conversions of nobody else are gone from the items."""
+        everybody = {event["user_id"] for event in Oracle.over(without_shop(self.bronze)).events} - {None}
+        for table in ("silver.customers", "silver.orders"):
+            found = {row["customer_id"] for row in read_rows(self.settings, table, ("customer_id",))}
+            assert found == everybody - self.person.users
+        columns = ("conversion_id", "person_id", "customer_version_id")
+        items = read_rows(self.settings, "gold.conversion_items", columns)
+        conversions = read_rows(self.settings, "gold.conversions", ("conversion_id", "person_id"))
+        theirs = {row["conversion_id"] for row in conversions if row["person_id"] in everybody}
+        assert {row["conversion_id"] for row in items} == theirs
+        assert not self.person.users & {row["person_id"] for row in items}
 
     def is_nowhere(self) -> None:
         assert [each._asdict() for each in search_home(self.settings.home, self.texts).places] == []
@@ -120,19 +136,43 @@ def fill(bronze: Bronze) -> None:
     sent = [*story_events(STORIES), *rush_events(), *rate_records(), *cost_records()]
     for records in cut(sent):
         bronze.commit(records)
+    bronze.commit(
+        shop_records({event["user_id"] for event in Oracle.over(without_shop(bronze)).events} - {None})
+    )
+    run_jobs(bronze.spark, bronze.settings, "dimensions")
     run_jobs(bronze.spark, bronze.settings)
 
 
+def without_shop(bronze: Bronze) -> list[Stored]:
+    return [each for each in bronze.stored if each.record.topic != TOPIC]
+
+
+def shop_records(users: Collection[str]) -> list[Record]:
+    """A customer with two plans, and an order, of each user."""
+    plans = [(1, SNAPSHOT, "free"), (5, UPDATE, "pro")]
+    customers = [
+        change(Sent(user, Change(lsn, 1, kind, 0, {"id": user, "plan": plan})))
+        for user in sorted(users)
+        for lsn, kind, plan in plans
+    ]
+    row = {"customer_id": "", "value": "5"}
+    orders = [
+        change(Sent(f"o-{user}", Change(6, 1, UPDATE, 0, {**row, "customer_id": user})), "public.orders")
+        for user in sorted(users)
+    ]
+    return customers + orders
+
+
 def choose_persons(bronze: Bronze) -> World:
-    events = Oracle.over(bronze.stored).events
+    events = Oracle.over(without_shop(bronze)).events
     everyone = sorted(set(persons_of(events).values()))
     chosen = [*random.Random(7).sample(everyone, PERSONS), "u-full"]
     users = {event["user_id"] for event in events if event["user_id"] in chosen}
     person = find_person(partial(table_reader.scan, bronze.settings), users, [])
     alone = frozenset(chosen) - users
     person = replace(person, visitors=person.visitors | alone)
-    uids = erased_uids(bronze.stored, users, alone)
-    left = Oracle.over(without(bronze.stored, uids, ())).events
+    uids = erased_uids(without_shop(bronze), users, alone)
+    left = Oracle.over(without(without_shop(bronze), uids, ())).events
     named = {event["visitor_id"] for event in left} | {event["user_id"] for event in left}
     return World(bronze.spark, bronze.settings, bronze, person, sorted({*person.texts} - named), uids)
 
@@ -142,17 +182,19 @@ def test_erased_persons_were_never_there(world: World) -> None:
     assert len(world.texts) > 10
     world.erase()
     world.is_as_if_they_never_were()
+    world.has_no_customer_of_them()
     world.is_nowhere()
     arrived = send_again(world)
     run_jobs(world.spark, world.settings)
     world.is_as_if_they_never_were(arrived)
     world.rebuild()
     world.is_as_if_they_never_were(arrived)
+    world.has_no_customer_of_them()
 
 
 def send_again(world: World) -> list[Stored]:
     """Commit copies of all erased records, and events of erased identities that come late."""
-    copies = [each.record for each in world.bronze.stored if uid_of(each) in world.uids]
+    copies = [each.record for each in without_shop(world.bronze) if uid_of(each) in world.uids]
     late = [
         record(
             message(f"late-{number}", text, "page", from_micros(1))

@@ -69,7 +69,7 @@ def test_file_gives_the_span(tmp_path: Path) -> None:
     assert load_retention(conf_folder()).persons is None
     (tmp_path / FILE).write_text("persons: P730D\n")
     assert load_retention(tmp_path).persons == 730 * DAY
-    for wrong in ("persons: PT1H\n", "events: P1D\n", "persons: long\n"):
+    for wrong in ("persons: PT1H\n", "events: P1D\n", "persons: long\n", "records: P0D\n"):
         (tmp_path / FILE).write_text(wrong)
         with pytest.raises(MillraceError, match=FILE):
             load_retention(tmp_path)

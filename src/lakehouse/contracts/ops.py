@@ -161,8 +161,8 @@ ERASED_RECORDS = Table(
         Column(
             "record_class",
             "string",
-            "what it was: event, duplicate or rejected; arrived: refine dropped it, since its UID or"
-            " identity had been erased",
+            "what it was: event, duplicate or rejected, change or tombstone of the shop's database; arrived:"
+            " it was dropped, since its UID or identity had been erased",
         ),
         Column("uid_hash", "binary", "keyed hash of the UID; null of a record that only names the person"),
         Column("request", "string", "request of the register; null if it arrived later"),
@@ -176,8 +176,8 @@ ERASED_IDENTITIES = Table(
     summary="a span of an erased identity, known by a keyed hash: events in it are dropped",
     key=("identity_hash", "valid_from", "request"),
     columns=(
-        Column("identity_hash", "binary", "keyed hash of a user id or visitor"),
-        Column("kind", "string", "user or visitor"),
+        Column("identity_hash", "binary", "keyed hash of a user id, a visitor or a row of the shop"),
+        Column("kind", "string", "user, visitor or row"),
         Column("valid_from", "timestamp", "start of the span, included; null: without start"),
         Column("valid_to", "timestamp", "end of the span, excluded"),
         Column("request", "string", "request of the register"),

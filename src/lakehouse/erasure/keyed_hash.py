@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from lakehouse.access.mask_key import HomeKey
 from lakehouse.errors import MillraceError
 
-UID, USER, VISITOR = "uid", "user", "visitor"
+UID, USER, VISITOR, ROW = "uid", "user", "visitor", "row"
 """Kinds of values, which are part of what is hashed."""
 
 _BLOCK = 64  # bytes of a block of SHA-256

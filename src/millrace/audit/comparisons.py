@@ -174,7 +174,7 @@ def _against_costs(settings: Settings, records: Frame, position: datetime) -> It
 
 
 def _against_shop(settings: Settings, bronze: Frame) -> Iterator[Finding]:
-    """Each record of a change of the shop's database is in silver.shop_changes, rejected, or a tombstone."""
+    """Each record of the shop's database is in silver.shop_changes, rejected, a tombstone, or erased."""
     dimensions = ledger_sums(settings).get("dimensions")
     if dimensions is None:
         return
@@ -184,11 +184,14 @@ def _against_shop(settings: Settings, bronze: Frame) -> Iterator[Finding]:
     names = (SHOP_CHANGES, REJECTED_CHANGES)
     rows, refused = (_count_through(settings, name, dimensions["position"]) for name in names)
     count = _count(records)
-    tombstones = _count(records.filter(nw.col("value").is_null() & ~nw.col("key").is_null()))
-    rest = count - rows - refused - tombstones
+    gone = ErasedRecords(settings, dimensions["position"], of_shop=True)
+    erased = gone.beyond(*names)
+    tombstones = _count(gone.left_of(records).filter(nw.col("value").is_null() & ~nw.col("key").is_null()))
+    rest = count - rows - refused - tombstones - erased
     detail = f"{count:,} bronze records = {rows:,} changes + {tombstones:,} tombstones + {refused:,} rejected"
+    detail += f" + {erased:,} erased" * bool(erased)
     yield Finding("bronze = shop changes", f"{detail}, off by {rest:,}" if rest else detail, rest == 0)
-    lost = _unaccounted(settings, records, names) - tombstones
+    lost = _unaccounted(settings, records, names) - tombstones - erased
     yield Finding("every change by its place", f"{lost:,} bronze records are in no silver table", lost == 0)
 
 

@@ -22,12 +22,21 @@ class ErasedRecords:
     Args:
         settings: the settings in force.
         position: the ingest stamp.
+        of_shop: records of the shop's database, instead of all others.
     """
 
-    def __init__(self, settings: Settings, position: datetime) -> None:
+    def __init__(self, settings: Settings, position: datetime, of_shop: bool = False) -> None:
         self._settings = settings
         rows = scan(settings, ERASED_RECORDS.name)
-        self._rows = None if rows is None else rows.filter(nw.col("ingested_at") <= position)
+        is_of_shop = nw.col("topic") == settings.shop_changes_topic
+        wanted = (is_of_shop if of_shop else ~is_of_shop) & (nw.col("ingested_at") <= position)
+        self._rows = None if rows is None else rows.filter(wanted)
+
+    def left_of(self, records: Frame) -> Frame:
+        """Records of bronze that are not erased."""
+        if self._rows is None:
+            return records
+        return records.join(self._rows.select(*PLACE), on=list(PLACE), how="anti")
 
     def beyond(self, *tables: str, record_class: str | None = None) -> int:
         """Number of erased records that have no row in some tables.

@@ -48,7 +48,7 @@ recover = Job.imported(
 retention = Job.imported(
     "retention",
     f"{_BODIES}:retention",
-    "Erase persons whom conf/retention.yml keeps no longer.",
+    "Erase persons, and remove the content of records, that conf/retention.yml keeps no longer.",
 )
 
 audit = Job.imported(

@@ -15,7 +15,7 @@ from lakehouse.contracts.ops import ERASED_IDENTITIES, ERASED_RECORDS, READS
 from lakehouse.delta.ddl import exists
 from lakehouse.entry_point import Job
 from lakehouse.erasure.blank_records import PLACE, blank_records
-from lakehouse.erasure.keyed_hash import KeyedHash
+from lakehouse.erasure.keyed_hash import ROW, KeyedHash
 from lakehouse.erasure.purge import purge
 from lakehouse.errors import MillraceError
 from lakehouse.quality.gate_log import require_open
@@ -29,12 +29,13 @@ from privacy.erasure.selection import Selection
 from privacy.erasure.work_folder import WorkFolder
 from privacy.export.tables import WITHOUT_PERSONS
 from privacy.requests.register import Register
+from shop.erasure import hashes_of_rows, records_of_rows, remove_from_shop, rows_of_customers
 from silver.erasure import remove_from_silver
 
 _FOLLOWERS = ("repair", "publish")
 """Jobs that have to have processed what refine has."""
 
-_EVENTS, _VISITORS = "events", "visitors"
+_EVENTS, _VISITORS, _SHOP_ROWS = "events", "visitors", "shop_rows"
 
 
 def erase_job(request: str) -> Job:
@@ -106,6 +107,7 @@ class _Erasure:
         """The steps by name, in order. Each may be repeated after an interruption."""
         return {
             "select": self.select,
+            "shop": lambda: remove_from_shop(self.run, self.records, self.shop_rows, self.upto),
             "silver": lambda: remove_from_silver(self.run, self.records, self.visitors, self.upto),
             "bronze": lambda: blank_records(self.run.lake, self.records, self.upto),
             "gold": lambda: remove_from_gold(self.run, self.events, self.visitors),
@@ -132,6 +134,11 @@ class _Erasure:
         return checkpoint(self.folder.read(self.run.spark, _VISITORS))
 
     @cached_property
+    def shop_rows(self) -> DataFrame:
+        """The erased rows of the shop's database."""
+        return checkpoint(self.folder.read(self.run.spark, _SHOP_ROWS))
+
+    @cached_property
     def events(self) -> DataFrame:
         """The erased events."""
         return checkpoint(self.folder.read(self.run.spark, _EVENTS))
@@ -150,12 +157,18 @@ class _Erasure:
         events, found = checkpoint_with(selection.events(), latest=F.max(F.unix_micros("event_time")))
         self.folder.write(_EVENTS, events.select(*ERASED_COLUMNS))
         self.folder.write(_VISITORS, selection.visitors(events))
+        rows = checkpoint(rows_of_customers(self.run, selection.users))
+        self.folder.write(_SHOP_ROWS, rows)
+        changes = checkpoint(records_of_rows(self.run, rows))
         stamps = {"request": F.lit(self.request), "erased_at": at}
         through = max(to_micros(self.upto), found["latest"] or 0) + 1
         spans = selection.spans(from_micros(through)).withColumns(stamps)
+        until = {"valid_from": F.lit(None).cast("timestamp"), "valid_to": at, "kind": F.lit(ROW)}
+        spans = spans.unionByName(hashes_of_rows(hashes, rows, changes).withColumns({**until, **stamps}))
         self._append_new(ERASED_IDENTITIES.name, spans, ("identity_hash", "kind", "request"))
         records = (
             selection.records(events)
+            .unionByName(changes.drop("key"), allowMissingColumns=True)
             .groupBy(*PLACE)
             .agg(
                 F.first("ingested_at").alias("ingested_at"),

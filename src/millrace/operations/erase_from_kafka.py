@@ -28,7 +28,8 @@ def erase_from_kafka(settings: Settings, request: str) -> dict[Partition, int]:
     erased = scan(settings, ERASED_RECORDS.name)
     if erased is None:
         return {}
-    theirs = erased.filter(nw.col("request") == request)
+    is_of_shop = nw.col("topic") == settings.shop_changes_topic  # compacted: tombstones remove its records
+    theirs = erased.filter((nw.col("request") == request) & ~is_of_shop)
     last = {
         (row["topic"], row["partition"]): row["offset"]
         for row in rows_of(theirs.group_by("topic", "partition").agg(nw.col("offset").max()))

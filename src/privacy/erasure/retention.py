@@ -20,11 +20,13 @@ class Retention(BaseModel):
 
     Args:
         persons: how long after their last event persons are kept; None: without end.
+        records: how long bronze keeps key, value and headers of records; None: without end.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     persons: timedelta | None = Field(None, ge=timedelta(days=1))
+    records: timedelta | None = Field(None, ge=timedelta(days=1))
 
 
 def load_retention(conf: Path) -> Retention:

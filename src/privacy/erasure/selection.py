@@ -18,6 +18,7 @@ PLACE = ("topic", "partition", "offset")
 _RECORD = (*PLACE, "ingested_at")
 _BOUNDS = ("valid_from", "from_event_id", "valid_to", "to_event_id")
 _EVENTS, _DUPLICATES, _REJECTED = "silver.events", "silver.duplicate_events", "silver.rejected_events"
+_REJECTED_CHANGES = "silver.rejected_changes"
 
 
 class Selection:
@@ -34,9 +35,9 @@ class Selection:
         self._lake = lake
         self._hashes = hashes
         self._own = person.own_texts
-        self._users = _texts(spark, person.users, "user_id")
+        self.users = _texts(spark, person.users, "user_id")
         spans = lake.read(IDENTITIES).select("visitor_id", "user_id", *_BOUNDS)
-        self._spans = semi_join(spans, self._users, "user_id")
+        self._spans = semi_join(spans, self.users, "user_id")
         visitors = _texts(spark, person.users | person.visitors, "visitor_id")
         self._whole = visitors.join(spans, "visitor_id", "left_anti")
 
@@ -48,7 +49,7 @@ class Selection:
         found = (
             inside.select(*events.columns),
             semi_join(events, self._whole, "visitor_id"),
-            semi_join(events, self._users, "user_id"),
+            semi_join(events, self.users, "user_id"),
         )
         return found[0].unionByName(found[1]).unionByName(found[2]).dropDuplicates(["event_id"])
 
@@ -59,7 +60,7 @@ class Selection:
             events: what `events` has returned. Checkpointed.
         """
         uid = self._hashes.column(UID, F.col("event_id"))
-        duplicates, rejected = self._lake.read(_DUPLICATES), self._lake.read(_REJECTED)
+        duplicates, *rejected = map(self._lake.read, (_DUPLICATES, _REJECTED, _REJECTED_CHANGES))
         copies = duplicates.join(events.select("event_id"), "event_id", "left_semi")
         contents = self._lake.read("bronze.kafka_records").join(
             duplicates.select(*PLACE), list(PLACE), "left_semi"
@@ -69,7 +70,8 @@ class Selection:
             _as_records(events, "event", uid)
             .unionByName(_as_records(copies, "duplicate", uid))
             .unionByName(_as_records(naming(contents, self._own), "duplicate", none))
-            .unionByName(_as_records(naming(rejected, self._own), "rejected", none))
+            .unionByName(_as_records(naming(rejected[0], self._own), "rejected", none))
+            .unionByName(_as_records(naming(rejected[1], self._own), "rejected", none))
         )
 
     def spans(self, through: datetime) -> DataFrame:
@@ -80,7 +82,7 @@ class Selection:
         user = self._hashes.column(USER, F.col("user_id"))
         end = F.least(F.coalesce("valid_to", until), until)
         parts = (
-            _as_spans(self._users, USER, user, nothing, until),
+            _as_spans(self.users, USER, user, nothing, until),
             _as_spans(self._whole, VISITOR, visitor, nothing, until),
             _as_spans(self._spans, VISITOR, visitor, F.col("valid_from"), end),
         )

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.contracts.ops import ERASED_IDENTITIES, ERASED_RECORDS
-from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.erasure.erased_tables import ErasedTables
 from lakehouse.erasure.keyed_hash import UID, USER, VISITOR, ErasureKey, KeyedHash
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.semi_join import semi_join
@@ -14,35 +14,11 @@ from silver.dedup.classification import ERASED, EVENT
 from silver.dedup.deduplicate import PLACE
 
 _COORDINATES = PLACE[1:]
-_TABLES = (ERASED_RECORDS.name, ERASED_IDENTITIES.name)
 _IS_ERASED = "_is_erased"
 
 
-class ErasedRecords:
-    """What has been erased.
-
-    Args:
-        lake: the tables.
-    """
-
-    def __init__(self, lake: Lakehouse) -> None:
-        self._lake = lake
-        self._empty: tuple[int, ...] | None = None  # versions of the tables at which both are
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing was ever erased. Reads the tables once for each of their versions.
-
-        `millrace erase` works on tables in folders only, so in a catalog nothing is erased.
-        """
-        if self._lake.settings.catalog:
-            return True
-        versions = tuple(map(self._lake.version, _TABLES))
-        if self._empty != versions:
-            if not all(self._lake.read(name).isEmpty() for name in _TABLES):
-                return False
-            self._empty = versions
-        return True
+class ErasedRecords(ErasedTables):
+    """What has been erased, as records of events are compared with it."""
 
     def mark_batch(self, candidates: DataFrame) -> DataFrame:
         """Set the class of a micro-batch's records of erased UIDs and identities to `ERASED`.

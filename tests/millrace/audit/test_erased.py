@@ -60,6 +60,27 @@ def test_rows_that_are_gone_without_an_erasure_are_missed(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.parametrize("gone", [set(), {0}, {0, 1}, {0, 1, 2}])
+def test_erasure_of_a_customer_is_right_at_any_moment(tmp_path: Path, gone: set[int]) -> None:
+    """Offsets 0 and 3 are changes, 1 and 4 rejected, 2 and 5 tombstones, of which the first is erased."""
+    kinds = ("change", "rejected", "tombstone")
+    of_shop = [at(offset, topic="shop_changes") for offset in range(6)]
+    blank = {"key": None, "value": None}
+    content = {0: {"value": b"{}"}, 1: {"value": b"bad"}, 2: {"key": b"key"}}
+    bronze = [
+        row | blank | ({} if offset in gone else content[offset % 3]) for offset, row in enumerate(of_shop)
+    ]
+    append_rows(tmp_path, "bronze.kafka_records", bronze)
+    left = [row for offset, row in enumerate(of_shop) if offset not in gone]
+    append_rows(tmp_path, "silver.shop_changes", [row for row in left if row["offset"] % 3 == 0])
+    append_rows(tmp_path, "silver.rejected_changes", [row for row in left if row["offset"] % 3 == 1])
+    erased = [of_shop[offset] | {"record_class": kind} for offset, kind in enumerate(kinds)]
+    append_rows(tmp_path, "ops.erased_records", erased)
+    jobs = [{"job": job, "batch_id": 0, "position": STAMP} for job in ("ingest", "dimensions")]
+    append_rows(tmp_path, "ops.ledger", [{**each, "input_rows": 6, "output_rows": 6} for each in jobs])
+    assert wrong(load_settings(home=tmp_path)) == []
+
+
 def test_record_that_is_listed_but_did_not_arrive_is_wrong(tmp_path: Path) -> None:
     settings = home(tmp_path, set(), {}, arrived=1)
     append_rows(tmp_path, "ops.erased_records", [at(9, record_class="arrived")])

@@ -1,0 +1,126 @@
+"""Persons are erased while traffic goes on and the engine is killed at five moments: nothing of them is left.
+
+ERASED_PEOPLE and ERASURE_EVENTS set the size.
+"""
+
+import csv
+import os
+import random
+import subprocess
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import polars as pl
+import psutil
+import pytest
+
+from kit.erased_worlds import files_with
+from kit.home import JOBS, ROOT, Home, command
+from kit.polling import eventually
+from kit.processes import assert_nothing_runs
+from kit.tables import commits, deterministic_columns, folder
+from millrace.local.process import process_registry
+from millrace.local.process.ports import stable_port
+from millrace.tables import table_reader
+from privacy.identities import Person, find_people
+from privacy.requests.register import Register
+
+PEOPLE = int(os.environ.get("ERASED_PEOPLE", "20"))
+EVENTS = int(os.environ.get("ERASURE_EVENTS", "4000"))
+MOMENTS = (
+    "ops.erased_identities",
+    "silver.events",
+    "silver.sessions",
+    "gold.conversions",
+    "gold.visitor_minutes",
+)
+"""The engine is killed after the next commit of each."""
+COMPARED = ("silver.events", "silver.sessions", "silver.identities", "gold.touches", "gold.conversions")
+TIMEOUT = 900  # seconds, on a busy machine
+
+
+@pytest.fixture
+def workspace(new_home: Callable[..., Home]) -> Iterator[Home]:
+    """A home whose workspace runs, on the shared broker."""
+    home = new_home(MILLRACE_DASHBOARD_PORT=str(stable_port()), MILLRACE_TRIGGER_INTERVAL="PT1S")
+    home.must("produce", "--events", str(EVENTS), "--seed", "1")
+    home.must("up")
+    yield home
+    home.must("down")
+    assert_nothing_runs(home.path, seconds=1)
+
+
+def published(home: Home) -> int:
+    """The number of records that publish has processed."""
+    if not commits(home, "ops.ledger"):
+        return 0
+    ledger = pl.scan_delta(folder(home, "ops.ledger")).filter(pl.col("job") == JOBS[-1])
+    return int(ledger.select(pl.col("input_rows").sum()).collect().item())
+
+
+def java(home: Home) -> psutil.Process | None:
+    engine = process_registry.running(home.path, "engine")
+    children = engine.children() if engine else []
+    return next((child for child in children if child.name() == "java"), None)
+
+
+def choose(home: Home, file: Path) -> Person:
+    """Choose visitors, and write them to a file for the command."""
+    events = pl.read_delta(folder(home, "silver.events"), columns=["visitor_id", "user_id"])
+    chosen = random.Random(5).sample(sorted(events["visitor_id"].unique()), PEOPLE)
+    users = sorted(set(events.filter(pl.col("visitor_id").is_in(chosen))["user_id"].drop_nulls()))
+    with file.open("w", newline="") as lines:
+        rows = csv.writer(lines)
+        rows.writerow(("kind", "value"))
+        rows.writerows(("user", each) for each in users)
+        rows.writerows(("visitor", each) for each in chosen)
+    return find_people(partial(table_reader.scan, home.settings), users, chosen)
+
+
+def erase(home: Home, *arguments: str) -> subprocess.Popen[str]:
+    given = {"env": home.env, "cwd": ROOT, "stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+    return subprocess.Popen(command("erase", *arguments), text=True, **given)  # type: ignore[call-overload,no-any-return]
+
+
+def kill_after_commit(home: Home, table: str, erasing: subprocess.Popen[str]) -> bool:
+    """Kill the engine's Java process after the next commit; returns whether the erasure had not ended yet."""
+    before = commits(home, table)
+    eventually(lambda: commits(home, table) > before or erasing.poll() == 0, TIMEOUT, f"a commit to {table}")
+    if erasing.poll() == 0:
+        return False
+    victim = java(home)
+    assert victim is not None
+    victim.kill()
+    erasing.communicate()
+    assert erasing.returncode == 1
+    eventually(lambda: java(home) not in (None, victim), TIMEOUT, "the engine runs again")
+    return True
+
+
+def test_nothing_is_left_whatever_is_killed(workspace: Home, tmp_path: Path) -> None:
+    home, file = workspace, tmp_path / "people.csv"
+    eventually(lambda: published(home) == EVENTS, TIMEOUT, "the first events are in gold")
+    person, kills = choose(home, file), 0
+    assert len(person.own_texts) > PEOPLE // 2
+    erasing = erase(home, "--file", str(file))
+    for number, table in enumerate(MOMENTS):
+        if not kill_after_commit(home, table, erasing):
+            break
+        kills += 1
+        home.must("produce", "--events", "200", "--seed", str(number + 2))
+        [request] = Register(home.path).requests()
+        erasing = erase(home, "--request", request.id)
+    _, said = erasing.communicate()
+    assert erasing.returncode == 0, said
+    assert kills >= 3
+    sent = EVENTS + 200 * kills
+    eventually(lambda: published(home) == sent, TIMEOUT, "all traffic is in gold")
+    home.must("audit")
+    home.must("down")
+    assert files_with(home.path, person.own_texts) == {}
+    assert Register(home.path).requests()[0].state == "erased"
+    before = {name: deterministic_columns(home, name) for name in COMPARED}
+    home.must("rebuild", *COMPARED)
+    assert {name: deterministic_columns(home, name) for name in COMPARED} == before
+    home.must("audit")
