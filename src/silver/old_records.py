@@ -45,7 +45,7 @@ def remove_old_content(run: JobContext, before: datetime) -> int:
                 return 0
             blank_records(lake, checkpoint(places.where(F.to_date(_STAMP) == F.lit(day))), before)
         rejected = lake.read(REJECTED_EVENTS.name).where(of_events & old & F.col("value").isNotNull())
-        nothing = {"value": F.lit(None).cast("binary"), DELETED: F.lit(False), OLD_TIME: F.col(_STAMP)}
+        nothing = {"value": F.lit(None).cast("binary"), DELETED: F.lit(False), OLD_TIME: F.col("arrival_time")}
         write_changes(lake, REJECTED_EVENTS, rejected.withColumns(nothing), before)
     return places.count()
 

@@ -95,7 +95,7 @@ def wrong(settings: Settings) -> list[str]:
 
 
 def columns_of(settings: Settings, table: str, *names: str) -> list[tuple[Any, ...]]:
-    return sorted(tuple(each.values()) for each in read_rows(settings, table, names))
+    return sorted((tuple(each.values()) for each in read_rows(settings, table, names)), key=repr)
 
 
 @pytest.fixture
