@@ -45,7 +45,8 @@ def remove_old_content(run: JobContext, before: datetime) -> int:
                 return 0
             blank_records(lake, checkpoint(places.where(F.to_date(_STAMP) == F.lit(day))), before)
         rejected = lake.read(REJECTED_EVENTS.name).where(of_events & old & F.col("value").isNotNull())
-        nothing = {"value": F.lit(None).cast("binary"), DELETED: F.lit(False), OLD_TIME: F.col("arrival_time")}
+        at = F.col(str(REJECTED_EVENTS.event_time))
+        nothing = {"value": F.lit(None).cast("binary"), DELETED: F.lit(False), OLD_TIME: at}
         write_changes(lake, REJECTED_EVENTS, rejected.withColumns(nothing), before)
     return places.count()
 

@@ -105,7 +105,7 @@ def test_rejected_lines_in_any_encoding_are_blanked(settings: Settings) -> None:
         ("quality/gx/uncommitted/validations/run.json", f'{{"value": "{PERSON}"}}'.encode()),
         ("quality/report/index.html", f"<td>{PERSON}</td>".encode()),
         ("mlflow/artifacts/1/paths.csv", f"path,person\nads,{PERSON}\n".encode()),
-        ("logs/old.log.gz", gzip.compress(PERSON.encode())),
+        ("logs/old.log.gz", gzip.compress(PERSON.encode(), mtime=0)),
         ("runs/publish/20261128T120000.json", f'{{"error": "{PERSON}"}}'.encode()),
     ],
 )
