@@ -160,7 +160,9 @@ def _dimensions(look: Look, scope: Scope) -> None:
     names = look.figure(custom_dimensions.dimension_names, scope)
     if not names:
         return
-    name = st.selectbox("Split by", names, key="dimension", bind="query-params", width=260)
+    name = st.selectbox(
+        "Split by", names, key="dimension", bind="query-params", format_func=plain_text, width=260
+    )
     values = layout.shown_labels(look.figure(custom_dimensions.by_value, scope, name), "value")
     chart = partial(
         bar_charts.bars,
@@ -172,7 +174,7 @@ def _dimensions(look: Look, scope: Scope) -> None:
     )
     by = "by the last touch that is not direct"
     columns = {
-        "value": text_column(name.capitalize(), 160),
+        "value": text_column("Visits with", 160),
         "visits": number_column("Visits", meaning="Sessions started"),
         "conversions": number_column("Conversions", 1, f"Credited {by}"),
         "rate": share_column("Conversion rate", "Conversions, of the visits"),
@@ -181,7 +183,7 @@ def _dimensions(look: Look, scope: Scope) -> None:
     height = layout.fitting(values, _TABLE)
     layout.side_by_side(
         partial(place_chart, values.head(_TERMS), chart, _NO_VALUES, bar_charts.TALL),
-        partial(place_table, values, columns, "dimensions", height, f"By {name}"),
+        partial(place_table, values, columns, "dimensions", height, "By value"),
         widths=(3, 2),
     )
 

@@ -35,10 +35,10 @@ class LimitedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Read a part of a request. A body that goes on long after its answer ends the connection."""
         if self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete:
-            self._after_answer += len(data)
             if self._after_answer > MOST_AFTER_ANSWER:
                 self.transport.abort()
                 return
+            self._after_answer += len(data)  # the head of the next request may be in it, too
         else:
             self._after_answer = 0
         super().data_received(data)

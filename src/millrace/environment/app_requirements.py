@@ -26,7 +26,8 @@ ROOTS = {
     ),
     # Imports of `millrace serve` over a catalog.
     "api": (
-        *("databricks-sdk", "databricks-sql-connector", "deltalake", "duckdb", "httpx", "msgspec", "psutil"),
+        *("databricks-sdk", "databricks-sql-connector", "deltalake", "duckdb", "filelock", "httpx"),
+        *("msgspec", "psutil"),
         *("pyarrow", "pydantic", "pydantic-settings", "pyyaml", "rich", "starlette", "typer", "uvicorn"),
         *("sse-starlette", "websockets", "zstandard"),
     ),

@@ -185,7 +185,7 @@ def test_audience_page_counts_sessions_without_bots_and_searches(
     ((sessions, views),) = sql(f"SELECT count(*), sum(page_views) {people}")
     assert number(metrics(page)["Sessions"]) == sessions
     assert number(metrics(page)["Pages per session"]) == round(views / sessions, 1)
-    _, entries, exits, terms = (element.value for element in page.dataframe)
+    _, entries, exits, terms, _ = (element.value for element in page.dataframe)
     for shown, column in ((entries, "entry_url"), (exits, "exit_url")):
         address = f"coalesce(regexp_replace({column}, '(^https?://)|([?#].*$)', '', 'g'), 'unknown')"
         query = f"SELECT {address}, count(*) {people} AND page_views > 0 GROUP BY 1"

@@ -60,7 +60,8 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def query_process() -> psutil.Process:
-    (server,) = (each for each in psutil.Process().children() if "fork_server" in " ".join(each.cmdline()))
+    running = (each for each in psutil.Process().children() if each.status() != psutil.STATUS_ZOMBIE)
+    (server,) = (each for each in running if "fork_server" in " ".join(each.cmdline()))
     (process,) = server.children()
     return process
 
