@@ -103,6 +103,7 @@ def bronze(spark: SparkSession, tmp_path: Path) -> Bronze:
     return Bronze(spark, empty_home(spark, tmp_path / "home"))
 
 
+@pytest.mark.long
 def test_customers_are_erased_and_stay_so(bronze: Bronze) -> None:
     spark, settings, table = bronze.spark, bronze.settings, customers()
     bronze.commit([*map(change, table.log), *other_rows()])
