@@ -28,6 +28,7 @@ from lakehouse.run.job import JobContext
 from lakehouse.timestamps import EPOCH, to_micros
 
 _UNDER_LOAD = 20  # under load, updates take at most a twentieth of publish's time
+_LONGEST_PAUSE = 120.0  # seconds from the start of one to the next, since pages read what they write
 
 
 class SummarySchedule:
@@ -93,7 +94,8 @@ class SummarySchedule:
         self.done, self._costs_through = known, upto
 
     def _is_due(self, under_load: bool) -> bool:
-        pause = max(self._pause, _UNDER_LOAD * self._took) if under_load else self._pause
+        under_load_pause = min(_UNDER_LOAD * self._took, _LONGEST_PAUSE)
+        pause = max(self._pause, under_load_pause) if under_load else self._pause
         return time.monotonic() - self._started_at >= pause
 
     def _sum_days(self, known: int, upto: datetime, watermark: datetime, heard: datetime) -> None:

@@ -94,9 +94,9 @@ def start_times(clock: Clock, todo: SummarySchedule, under_load: bool, until: fl
 
 @pytest.mark.parametrize(
     ("seconds", "under_load", "pause"),
-    [(4.0, False, INTERVAL), (1.0, True, INTERVAL), (4.0, True, 80.0)],
+    [(4.0, False, INTERVAL), (1.0, True, INTERVAL), (4.0, True, 80.0), (30.0, True, 120.0)],
 )
-def test_summary_pause_is_interval_or_20_times_its_duration_under_load(
+def test_summary_pause_under_load_is_20_times_its_duration_or_two_minutes(
     seconds, under_load, pause, clock, monkeypatch
 ):
     starts = start_times(clock, schedule_taking(seconds, clock, monkeypatch), under_load, until=1200)
