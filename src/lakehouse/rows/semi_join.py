@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 
 def semi_join(history: DataFrame, keys: DataFrame, *columns: str) -> DataFrame:
     """Rows whose values of some columns occur in `keys`, which has columns of the same names."""
-    return history.join(F.broadcast(keys.select(*columns)), list(columns), "left_semi")
+    return history.join(F.broadcast(_renewed(keys, columns)), list(columns), "left_semi")
 
 
 def within_spans(rows: DataFrame, spans: DataFrame, key: str, time: str) -> DataFrame:
@@ -26,4 +26,9 @@ def within_spans(rows: DataFrame, spans: DataFrame, key: str, time: str) -> Data
 
 def without(rows: DataFrame, keys: DataFrame, *columns: str) -> DataFrame:
     """Rows whose values of some columns do not occur in `keys`."""
-    return rows.join(F.broadcast(keys.select(*columns)), list(columns), "left_anti")
+    return rows.join(F.broadcast(_renewed(keys, columns)), list(columns), "left_anti")
+
+
+def _renewed(keys: DataFrame, columns: tuple[str, ...]) -> DataFrame:
+    """The columns of keys as new attributes: Spark refuses a join of a table with a checkpoint of its own."""
+    return keys.select(*(F.col(name).alias(name) for name in columns))
