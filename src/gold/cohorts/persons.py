@@ -33,25 +33,27 @@ class Persons:
     def __init__(self, lake: Lakehouse, zone: str) -> None:
         self._lake = lake
         self._zone = zone
-        self._heard = from_micros(lake.last_commit(PERSONS.name).get("heard", 0))
+        self._side_input_upto = from_micros(lake.last_commit(PERSONS.name).get("heard", 0))
 
-    def is_stale(self, heard: datetime) -> bool:
+    def is_stale(self, side_input_upto: datetime) -> bool:
         """Whether side input up to an ingest stamp may change persons."""
         tables = (IDENTITIES, CONSENTS)
-        is_new = heard > self._heard
-        return is_new and any(self._lake.has_commit_after(table.name, self._heard) for table in tables)
+        is_new = side_input_upto > self._side_input_upto
+        return is_new and any(
+            self._lake.has_commit_after(table.name, self._side_input_upto) for table in tables
+        )
 
-    def update(self, done: int, dimensions: Dimensions, upto: datetime, heard: datetime) -> None:
+    def update(self, done: int, dimensions: Dimensions, upto: datetime, side_input_upto: datetime) -> None:
         """Compute the persons of visitors with new minutes, identities or consents again.
 
         Args:
             done: sequence of gold.visitor_minutes through which persons are up to date.
             dimensions: the current dimensions.
             upto: high-water mark of gold, an ingest stamp.
-            heard: the same of the side input: identities and consents.
+            side_input_upto: the same of the side input: identities and consents.
         """
-        persons = checkpoint(self._affected(done, heard))
-        self._heard = max(self._heard, heard)
+        persons = checkpoint(self._affected(done, side_input_upto))
+        self._side_input_upto = max(self._side_input_upto, side_input_upto)
         self._compute(persons, dimensions, upto)
 
     def delete_unknown(self, dimensions: Dimensions, upto: datetime) -> None:
@@ -78,7 +80,7 @@ class Persons:
         after = person_rows(touches, sessions, conversions, self._zone)
         folded = folded_changes((PERSONS,), {PERSONS.name: before}, {PERSONS.name: after}, "person_id")
         changes, extents, _ = checkpoint_changes(folded, (PERSONS,))
-        write_kind(self._lake, PERSONS, changes, extents, upto, heard=to_micros(self._heard))
+        write_kind(self._lake, PERSONS, changes, extents, upto, heard=to_micros(self._side_input_upto))
 
     def all_rows(self, dimensions: Dimensions) -> DataFrame:
         """All rows."""
@@ -86,11 +88,11 @@ class Persons:
         touches, sessions = (with_person(rows, identities, time) for rows, time in self._visits(dimensions))
         return person_rows(touches, sessions, self._conversions(), self._zone)
 
-    def _affected(self, done: int, heard: datetime) -> DataFrame:
+    def _affected(self, done: int, side_input_upto: datetime) -> DataFrame:
         """person_id of the persons that visitors with changes are, or have been."""
         minutes = self._lake.read(VISITOR_MINUTES.name).where(F.col("sequence") > done)
         identities, consents = (
-            self._lake.read(table.name).where(stamped_within(self._heard, heard))
+            self._lake.read(table.name).where(stamped_within(self._side_input_upto, side_input_upto))
             for table in (IDENTITIES, CONSENTS)
         )
         changed = reduce(

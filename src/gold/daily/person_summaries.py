@@ -26,23 +26,25 @@ class PersonSummaries:
         self._orders = OrderComparisons(lake, zone, goals)
         self._timeline = VisitorTimeline(lake)
 
-    def is_stale(self, heard: datetime) -> bool:
+    def is_stale(self, side_input_upto: datetime) -> bool:
         """Whether side input up to an ingest stamp may change persons."""
-        return self._persons.is_stale(heard)
+        return self._persons.is_stale(side_input_upto)
 
-    def update_persons(self, done: int, dimensions: Dimensions, upto: datetime, heard: datetime) -> None:
+    def update_persons(
+        self, done: int, dimensions: Dimensions, upto: datetime, side_input_upto: datetime
+    ) -> None:
         """Compute the persons of visitors with changes again; see `Persons.update`."""
-        self._persons.update(done, dimensions, upto, heard)
+        self._persons.update(done, dimensions, upto, side_input_upto)
 
-    def update_joined(self, upto: datetime, heard: datetime) -> None:
+    def update_joined(self, upto: datetime, side_input_upto: datetime) -> None:
         """Apply new events, logins and changes of the shop's database to the tables that join them.
 
         Args:
             upto: high-water mark of gold, an ingest stamp.
-            heard: the same of the side input.
+            side_input_upto: the same of the side input.
         """
         self._orders.update(upto)
-        self._timeline.update(upto, heard)
+        self._timeline.update(upto, side_input_upto)
 
     def forget(self, erased: DataFrame, visitors: DataFrame, dimensions: Dimensions, upto: datetime) -> None:
         """Remove what is left of erased events.

@@ -53,9 +53,9 @@ class SummarySchedule:
         self._costs_through = run.lake.high_water_mark(CAMPAIGN_PERFORMANCE.name) or EPOCH
         self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
 
-    def mark_stale(self, upto: datetime, watermark: datetime, heard: datetime) -> None:
-        """Note new input up to an ingest stamp, complete up to a watermark, and side input up to `heard`."""
-        self._input, self._is_stale = (upto, watermark, heard), True
+    def mark_stale(self, upto: datetime, watermark: datetime, side_input_upto: datetime) -> None:
+        """Note new input and side input up to ingest stamps, complete up to a watermark."""
+        self._input, self._is_stale = (upto, watermark, side_input_upto), True
 
     def forget(self, erased: DataFrame, visitors: DataFrame) -> None:
         """Remove what is left of erased events from tables whose updates follow new rows alone.
@@ -80,16 +80,16 @@ class SummarySchedule:
             if self._is_stale:
                 self._update(*self._input)
             else:
-                upto, _, heard = self._input
+                upto, _, side_input_upto = self._input
                 self._items.update(self.done, upto)
-                self._people.update_joined(upto, heard)
+                self._people.update_joined(upto, side_input_upto)
             self._is_stale, self._took = False, time.monotonic() - self._started_at
 
-    def _update(self, upto: datetime, watermark: datetime, heard: datetime) -> None:
+    def _update(self, upto: datetime, watermark: datetime, side_input_upto: datetime) -> None:
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
-        self._sum_days(known, upto, watermark, heard)
+        self._sum_days(known, upto, watermark, side_input_upto)
         self._items.update(self.done, upto)
-        self._people.update_joined(upto, heard)
+        self._people.update_joined(upto, side_input_upto)
         self._traffic.update(upto, watermark)  # last: the pages read all tables as of its position
         self.done, self._costs_through = known, upto
 
@@ -98,13 +98,13 @@ class SummarySchedule:
         pause = max(self._pause, under_load_pause) if under_load else self._pause
         return time.monotonic() - self._started_at >= pause
 
-    def _sum_days(self, known: int, upto: datetime, watermark: datetime, heard: datetime) -> None:
+    def _sum_days(self, known: int, upto: datetime, watermark: datetime, side_input_upto: datetime) -> None:
         rows, days = self._new_minutes() if known > self.done else (0, [])
         days += self._days_of_costs()
         self._run.tune_for_batch(rows)
         self._finalise(upto, watermark)
-        if days or known > self.done or self._people.is_stale(heard):
-            self._update_days(days, upto, watermark, heard)
+        if days or known > self.done or self._people.is_stale(side_input_upto):
+            self._update_days(days, upto, watermark, side_input_upto)
 
     def _new_minutes(self) -> tuple[int, list[date]]:
         """Number and days of the new minutes: one row on the driver, with a value per day of event time."""
@@ -129,12 +129,12 @@ class SummarySchedule:
         write_changes(self._run.lake, CONVERSIONS, _final(due), upto)
 
     def _update_days(
-        self, days: Collection[date], upto: datetime, watermark: datetime, heard: datetime
+        self, days: Collection[date], upto: datetime, watermark: datetime, side_input_upto: datetime
     ) -> None:
         dimensions = self._dimensions.load_all(watermark)
         if days:
             self._daily.update(days, dimensions, DayRules.load(self._run.settings.conf), upto)
-        self._people.update_persons(self.done, dimensions, upto, heard)
+        self._people.update_persons(self.done, dimensions, upto, side_input_upto)
 
 
 def _final(rows: DataFrame) -> DataFrame:

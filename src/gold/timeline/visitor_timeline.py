@@ -33,26 +33,26 @@ class VisitorTimeline:
         self._lake = lake
         marks = lake.last_commit(VISITOR_TIMELINE.name)
         self._events = lake.high_water_mark(VISITOR_TIMELINE.name) or EPOCH
-        self._heard, self._changes = (from_micros(marks.get(name, 0)) for name in ("heard", "shop"))
+        self._side_input_upto, self._changes = (from_micros(marks.get(name, 0)) for name in ("heard", "shop"))
 
-    def update(self, upto: datetime, heard: datetime) -> None:
+    def update(self, upto: datetime, side_input_upto: datetime) -> None:
         """Add new events, and the versions of visitors whose logins or customers have changed.
 
         Args:
             upto: high-water mark of gold, an ingest stamp.
-            heard: the same of the side input: identities.
+            side_input_upto: the same of the side input: identities.
         """
         last = Ledger(self._lake).last(_JOB)
         changes = last.position if last else EPOCH
-        now = upto, max(heard, self._heard), changes
-        if now == (self._events, self._heard, self._changes) or not self._has_shop:
+        now = upto, max(side_input_upto, self._side_input_upto), changes
+        if now == (self._events, self._side_input_upto, self._changes) or not self._has_shop:
             return
         events = self._lake.read(EVENTS.name).where(stamped_within(self._events, upto))
         visitors = checkpoint(self._affected(now[1], changes))
         known = semi_join(self._lake.read(VISITOR_TIMELINE.name), visitors, "visitor_id")
         identities = semi_join(self._lake.read(IDENTITIES.name), visitors, "visitor_id")
         after = event_rows(events).union(self._versions_of(identities))
-        self._events, self._heard, self._changes = now
+        self._events, self._side_input_upto, self._changes = now
         self._write(known.where(F.col("kind") != EVENT), after, upto)
 
     def forget(self, erased: DataFrame, visitors: DataFrame, upto: datetime) -> None:
@@ -85,7 +85,7 @@ class VisitorTimeline:
     def _versions_of(self, identities: DataFrame) -> DataFrame:
         return version_rows(identities, *(self._lake.read(table.name) for table in (CUSTOMERS, ORDERS)))
 
-    def _affected(self, heard: datetime, changes: datetime) -> DataFrame:
+    def _affected(self, side_input_upto: datetime, changes: datetime) -> DataFrame:
         """visitor_id of visitors with a new login, or whose customer or its orders have a new change."""
         identities = self._lake.read(IDENTITIES.name)
         changed = self._lake.read(SHOP_CHANGES.name).where(stamped_within(self._changes, changes))
@@ -95,12 +95,12 @@ class VisitorTimeline:
         found += [semi_join(each, tables, *_ROW[:2]) for each in versions]
         users = reduce(DataFrame.union, (each.select("customer_id") for each in found)).distinct()
         theirs = semi_join(identities, users.withColumnRenamed("customer_id", "user_id"), "user_id")
-        new = identities.where(stamped_within(self._heard, heard))
+        new = identities.where(stamped_within(self._side_input_upto, side_input_upto))
         return new.select("visitor_id").union(theirs.select("visitor_id")).distinct()
 
     def _write(self, before: DataFrame, after: DataFrame, upto: datetime) -> None:
         table, name = VISITOR_TIMELINE, VISITOR_TIMELINE.name
         folded = folded_changes((table,), {name: before}, {name: after}, "visitor_id")
         changes, extents, _ = checkpoint_changes(folded, (table,))
-        heard, shop = to_micros(self._heard), to_micros(self._changes)
-        write_kind(self._lake, table, changes, extents, upto, heard=heard, shop=shop)
+        through, shop = to_micros(self._side_input_upto), to_micros(self._changes)
+        write_kind(self._lake, table, changes, extents, upto, heard=through, shop=shop)
