@@ -20,7 +20,9 @@ class LimitedProtocol(H11Protocol):
     """HTTP/1.1 with a deadline for the head of each request, and a limit of connections by address."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _answered: Any = None
     _after_answer = 0
+    """Bytes received after the answer to the request `_answered`."""
 
     def connection_made(self, transport: Any) -> None:
         """Close the connection if its address has too many; else wait for the head of a request."""
@@ -35,12 +37,12 @@ class LimitedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Read a part of a request. A body that goes on long after its answer ends the connection."""
         if self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete:
+            if self.cycle is not self._answered:
+                self._answered, self._after_answer = self.cycle, 0
             if self._after_answer > MOST_AFTER_ANSWER:
                 self.transport.abort()
                 return
             self._after_answer += len(data)  # the head of the next request may be in it, too
-        else:
-            self._after_answer = 0
         super().data_received(data)
         if self.conn.their_state is h11.IDLE:
             self._await_head()

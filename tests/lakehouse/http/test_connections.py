@@ -1,13 +1,16 @@
 """The server reads little of a body that it has already answered."""
 
+import asyncio
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from unittest.mock import create_autospec
 
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
+from uvicorn.server import ServerState
 
 from kit.polling import eventually
 from lakehouse.http.connections import MOST_AFTER_ANSWER, LimitedProtocol
@@ -70,3 +73,22 @@ def test_client_may_send_a_whole_refused_body_before_it_reads_the_answer(port: i
             connection.sendall(
                 f"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {MOST_AFTER_ANSWER}\r\n\r\n".encode()
             )
+
+
+def test_body_after_a_head_in_the_last_bytes_of_a_refused_body_counts_anew() -> None:
+    async def send() -> None:
+        transport = create_autospec(asyncio.Transport, instance=True)
+        transport.is_closing.return_value = False
+        protocol = LimitedProtocol(uvicorn.Config(refuse, lifespan="off"), ServerState(), {})
+        protocol.connection_made(transport)
+        head = f"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {MOST_AFTER_ANSWER}\r\n\r\n".encode()
+        protocol.data_received(head)
+        for _ in range(3):
+            await asyncio.gather(*protocol.tasks)  # the answer is there before the body
+            protocol.data_received(b"x" * (MOST_AFTER_ANSWER - len(PART)))
+            protocol.data_received(PART + head)
+        await asyncio.gather(*protocol.tasks)
+        protocol.connection_lost(None)
+        transport.abort.assert_not_called()
+
+    asyncio.run(send())
