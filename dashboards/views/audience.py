@@ -141,7 +141,7 @@ def _ranks(look: Look, scope: Scope) -> None:
     layout.side_by_side(
         partial(place_chart, first, rank_chart.click_through, _NO_RESULTS, bar_charts.TALL),
         partial(place_table, ranks, columns, "ranks", layout.fitting(ranks, _TABLE), "Results by rank"),
-        widths=(3, 2),
+        widths=(1, 1),
     )
 
 
@@ -184,7 +184,7 @@ def _dimensions(look: Look, scope: Scope) -> None:
     layout.side_by_side(
         partial(place_chart, values.head(_TERMS), chart, _NO_VALUES, bar_charts.TALL),
         partial(place_table, values, columns, "dimensions", height, "By value"),
-        widths=(3, 2),
+        widths=(1, 1),
     )
 
 
