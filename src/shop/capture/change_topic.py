@@ -1,17 +1,25 @@
 """Writes changes to Kafka in transactions, each with the position in PostgreSQL's log that it reaches."""
 
 import json
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from lakehouse.errors import MillraceError
 from shop.capture.row_changes import ChangeRecord
 
 _SECONDS = 30
 _POLL_SECONDS = 0.05
+_RETRY_SECONDS = 0.2
+_COORDINATOR_MOVES = (
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+)
+"""Errors of a broker that has just started, or has just created its topic of offsets."""
 _MOST = 50_000  # records that Kafka has not acknowledged; the producer holds 100,000
 
 
@@ -68,10 +76,7 @@ class ChangeTopic:
 
     def position(self) -> Position | None:
         """The committed position; None if there is none."""
-        try:
-            [found] = self._consumer.committed([self._place], timeout=_SECONDS)
-        except KafkaException as error:
-            raise _refused(error) from error
+        found = self._committed()
         if not found.metadata:
             return None
         stored = json.loads(found.metadata)
@@ -110,6 +115,17 @@ class ChangeTopic:
             if self._is_open:
                 self._producer.abort_transaction(_SECONDS)
         self._consumer.close()
+
+    def _committed(self) -> TopicPartition:
+        """The group's committed offset; waits while the group's coordinator moves or loads its offsets."""
+        deadline = time.monotonic() + _SECONDS
+        while True:
+            try:
+                return self._consumer.committed([self._place], timeout=_SECONDS)[0]
+            except KafkaException as error:
+                if error.args[0].code() not in _COORDINATOR_MOVES or time.monotonic() > deadline:
+                    raise _refused(error) from error
+            time.sleep(_RETRY_SECONDS)
 
     def _begin(self) -> None:
         self._producer.begin_transaction()
