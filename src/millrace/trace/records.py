@@ -24,7 +24,13 @@ COUNTED, CONTEXT, RATE = "counted", "context", "rate"
 _RATES = "silver.exchange_rates"
 _OF_RECORDS = ("silver.rejected_events", "silver.duplicate_events", RECORDS, CHANGES, REJECTED, _RATES)
 _WITHOUT_EVENTS = (COSTS, *DIMENSIONS)
-_WITH_MONEY = (*CONVERSION_TABLES, "gold.traffic", "gold.campaign_performance", "gold.persons")
+_WITH_MONEY = (
+    *CONVERSION_TABLES,
+    "gold.traffic",
+    "gold.campaign_performance",
+    "gold.dimension_performance",
+    "gold.persons",
+)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import narwhals as nw
 
 from lakehouse.contracts.cohorts import PERSONS
+from lakehouse.contracts.daily import DIMENSION_PERFORMANCE
 from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.contracts.orders import ORDER_COMPARISONS
 from lakehouse.timestamps import as_utc, to_micros
@@ -126,6 +127,8 @@ def _of_span(history: History, table: str, row: Row, zone: str) -> RowEvents:
     counted = [each for each in inside if each.event.visitor_id not in bots and _may_count(table, row, each)]
     if row.get("channel") is not None:
         of_channel = _of_channel(history, row["channel"], low, high)
+        if table == DIMENSION_PERFORMANCE.name:
+            of_channel |= _with_credit(history, row["channel"], low, high)
         counted = [each for each in counted if each.event.visitor_id in of_channel]
     visitors = {each.event.visitor_id for each in counted}
     goals = [each for each in inside if each.event.goal and each.event.visitor_id in visitors]
@@ -165,6 +168,15 @@ def _of_channel(history: History, channel: str, low: datetime, high: datetime) -
     converted = (nw.col("converted_at") >= low) & (nw.col("converted_at") < high)
     conversions = history.find("gold.conversions", converted & (nw.col("traffic_channel") == channel))
     return frozenset(row["visitor_id"] for row in (*sessions, *conversions))
+
+
+def _with_credit(history: History, channel: str, low: datetime, high: datetime) -> frozenset[str]:
+    """Visitors with a conversion on a day that a channel has credit for."""
+    converted = (nw.col("converted_at") >= low) & (nw.col("converted_at") < high)
+    credits_ = history.find("gold.attribution", converted & (nw.col("channel") == channel))
+    names = sorted({row["conversion_id"] for row in credits_})
+    conversions = history.find("gold.conversions", converted & nw.col("conversion_id").is_in(names))
+    return frozenset(row["visitor_id"] for row in conversions)
 
 
 def _span_of(row: Mapping[str, Any]) -> Any:
