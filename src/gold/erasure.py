@@ -11,7 +11,8 @@ from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minutes import MEASURES
 from gold.daily.summary_schedule import SummarySchedule
 from gold.publish import PublishRules, Round
-from lakehouse.contracts.gold import BOT_REFUNDS, LOCK
+from lakehouse.contracts import LOCKS
+from lakehouse.contracts.gold import BOT_REFUNDS
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.contracts.table import DELETED
 from lakehouse.contracts.traffic import VISITOR_MINUTES
@@ -42,7 +43,7 @@ def remove_from_gold(run: JobContext, erased: DataFrame, visitors: DataFrame) ->
         visitors: visitor_id of the visitors whose rows may change. Checkpointed.
     """
     publish = replace(run, job="publish")
-    with publish.lake.exclusive(LOCK):
+    with publish.lake.exclusive(*LOCKS["gold"]):
         last = Ledger(publish.lake).last(publish.job)
         if last is None:  # there is nothing in gold yet
             return

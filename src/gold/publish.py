@@ -107,6 +107,10 @@ class Publish:
         """Update summaries. Called when there is no batch."""
         self._summaries.update(now=self._run.once)
 
+    def end(self) -> None:
+        """Wait for summaries that are being updated."""
+        self._summaries.finish()
+
 
 @dataclass(frozen=True)
 class Round:

@@ -12,14 +12,17 @@ def publish(run: JobContext) -> None:
     conf = run.settings.conf
     process = Publish(run, lambda: PublishRules.load(conf))
     gate = Gate(run)
-    run_microbatches(
-        run,
-        "refine",
-        process,
-        lock=LOCK,
-        processed_through=gate.processed_through,
-        side_input="repair",
-        idle=gate.idle_if_open(process.run_idle),
-        gate=gate.admit,
-    )
+    try:
+        run_microbatches(
+            run,
+            "refine",
+            process,
+            lock=LOCK,
+            processed_through=gate.processed_through,
+            side_input="repair",
+            idle=gate.idle_if_open(process.run_idle),
+            gate=gate.admit,
+        )
+    finally:
+        process.end()
     gate.end()

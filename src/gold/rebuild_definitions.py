@@ -30,7 +30,7 @@ from gold.timeline.visitor_timeline import VisitorTimeline
 from gold.traffic.windows import Traffic
 from lakehouse.contracts import Table
 from lakehouse.contracts.cohorts import PERSONS
-from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, LOCK, TOUCHES, TRAILS
+from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.contracts.lineage import first_writers
 from lakehouse.contracts.orders import ORDER_COMPARISONS
@@ -218,27 +218,26 @@ def _credit(table: Table) -> Callable[[JobContext], DataFrame]:
 
 
 def _daily(table: str) -> TableDefinition:
-    return TableDefinition(_computed(partial(RebuildInputs.daily, table=table)), LOCK)
+    return TableDefinition(_computed(partial(RebuildInputs.daily, table=table)))
 
 
 DEFINITIONS = {
-    TOUCHES.name: TableDefinition(_computed(RebuildInputs.touches), LOCK),
-    BOT_REFUNDS.name: TableDefinition(_computed(RebuildInputs.bot_refunds), LOCK),
-    ATTRIBUTION.name: TableDefinition(_credit(ATTRIBUTION), LOCK),
-    TRAILS.name: TableDefinition(_credit(TRAILS), LOCK),
-    CONVERSIONS.name: TableDefinition(_credit(CONVERSIONS), LOCK),
-    CONVERSION_ITEMS.name: TableDefinition(_computed(RebuildInputs.items), LOCK),
-    ORDER_COMPARISONS.name: TableDefinition(_computed(RebuildInputs.order_comparisons), LOCK),
-    PERSONS.name: TableDefinition(_computed(RebuildInputs.persons), LOCK),
-    VISITOR_TIMELINE.name: TableDefinition(_computed(RebuildInputs.timeline), LOCK),
+    TOUCHES.name: TableDefinition(_computed(RebuildInputs.touches)),
+    BOT_REFUNDS.name: TableDefinition(_computed(RebuildInputs.bot_refunds)),
+    ATTRIBUTION.name: TableDefinition(_credit(ATTRIBUTION)),
+    TRAILS.name: TableDefinition(_credit(TRAILS)),
+    CONVERSIONS.name: TableDefinition(_credit(CONVERSIONS)),
+    CONVERSION_ITEMS.name: TableDefinition(_computed(RebuildInputs.items)),
+    ORDER_COMPARISONS.name: TableDefinition(_computed(RebuildInputs.order_comparisons)),
+    PERSONS.name: TableDefinition(_computed(RebuildInputs.persons)),
+    VISITOR_TIMELINE.name: TableDefinition(_computed(RebuildInputs.timeline)),
     VISITOR_MINUTES.name: TableDefinition(
         _computed(RebuildInputs.minutes),
-        LOCK,
         write=lambda run, rows: RebuildInputs(run).put_minutes(rows),
         side_outputs=(TRAFFIC.name,),
     ),
     TRAFFIC.name: TableDefinition(
-        _computed(RebuildInputs.windows), LOCK, write=lambda run, rows: RebuildInputs(run).put_windows(rows)
+        _computed(RebuildInputs.windows), write=lambda run, rows: RebuildInputs(run).put_windows(rows)
     ),
     **{name: _daily(name) for name in QUERIES},
 }

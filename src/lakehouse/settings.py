@@ -117,8 +117,8 @@ class Settings(BaseSettings):
     )
     summary_interval: timedelta = Field(
         timedelta(seconds=30),
-        description="time between updates of tables by window and day; under load, they take at most a "
-        "twentieth of publish's time",
+        description="time between updates of tables by window, day and person; under load, one and a half "
+        "times the duration of the last update if that is longer, at most two minutes",
     )
     heartbeat_interval: timedelta | None = Field(
         None, gt=timedelta(0), description="idle time of a topic until a heartbeat is written; unset, never"

@@ -7,7 +7,6 @@ from pyspark.sql import functions as F
 
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.shop import REJECTED_CHANGES, SHOP_CHANGES, Dimension
-from lakehouse.contracts.silver import LOCK
 from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import TableDefinition, processed_through
@@ -44,10 +43,8 @@ def _versions(run: JobContext, table: Dimension) -> DataFrame:
 
 
 DEFINITIONS = {
-    SHOP_CHANGES.name: TableDefinition(lambda run: changes_of(_parsed(run, SHOP_CHANGES.name)), LOCK),
-    REJECTED_CHANGES.name: TableDefinition(
-        lambda run: rejected_of(_parsed(run, REJECTED_CHANGES.name)), LOCK
-    ),
-    **{table.name: TableDefinition(_versions_of(table), LOCK) for table in TABLES},
+    SHOP_CHANGES.name: TableDefinition(lambda run: changes_of(_parsed(run, SHOP_CHANGES.name))),
+    REJECTED_CHANGES.name: TableDefinition(lambda run: rejected_of(_parsed(run, REJECTED_CHANGES.name))),
+    **{table.name: TableDefinition(_versions_of(table)) for table in TABLES},
 }
 """Rebuild definitions by table. Each table comes after the tables that it is computed from."""

@@ -20,7 +20,6 @@ from lakehouse.contracts.silver import (
     EXCHANGE_RATES,
     FOLDED,
     IDENTITIES,
-    LOCK,
     REJECTED_EVENTS,
 )
 from lakehouse.contracts.table import Table
@@ -176,16 +175,16 @@ def _campaign_costs(run: JobContext) -> DataFrame:
 
 
 DEFINITIONS = {
-    EVENTS.name: TableDefinition(_records_of(EVENTS.name, EVENT), LOCK),
-    REJECTED_EVENTS.name: TableDefinition(_records_of(REJECTED_EVENTS.name, REJECTED), LOCK),
-    DUPLICATE_EVENTS.name: TableDefinition(_records_of(DUPLICATE_EVENTS.name, DUPLICATE), LOCK),
-    **{table.name: TableDefinition(_rows_of(table), LOCK) for table in FOLDED},
-    SEARCH_RESULTS.name: TableDefinition(_search_results, LOCK),
-    IDENTITIES.name: TableDefinition(_dimension(IDENTITIES), LOCK),
-    BOTS.name: TableDefinition(_dimension(BOTS), LOCK),
-    CONSENTS.name: TableDefinition(_dimension(CONSENTS), LOCK),
-    EXCHANGE_RATES.name: TableDefinition(_rates, LOCK),
-    COST_RECORDS.name: TableDefinition(_records_of(COST_RECORDS.name, COST), LOCK),
-    CAMPAIGN_COSTS.name: TableDefinition(_campaign_costs, LOCK),
+    EVENTS.name: TableDefinition(_records_of(EVENTS.name, EVENT)),
+    REJECTED_EVENTS.name: TableDefinition(_records_of(REJECTED_EVENTS.name, REJECTED)),
+    DUPLICATE_EVENTS.name: TableDefinition(_records_of(DUPLICATE_EVENTS.name, DUPLICATE)),
+    **{table.name: TableDefinition(_rows_of(table)) for table in FOLDED},
+    SEARCH_RESULTS.name: TableDefinition(_search_results),
+    IDENTITIES.name: TableDefinition(_dimension(IDENTITIES)),
+    BOTS.name: TableDefinition(_dimension(BOTS)),
+    CONSENTS.name: TableDefinition(_dimension(CONSENTS)),
+    EXCHANGE_RATES.name: TableDefinition(_rates),
+    COST_RECORDS.name: TableDefinition(_records_of(COST_RECORDS.name, COST)),
+    CAMPAIGN_COSTS.name: TableDefinition(_campaign_costs),
 }
 """Rebuild definitions by table. Each table comes after the tables that it is computed from."""

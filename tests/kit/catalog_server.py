@@ -122,6 +122,7 @@ def _spark_conf(folder: Path, port: int) -> dict[str, str]:
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "1",
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",  # VACUUM has 10,000 tasks by default
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.databricks.delta.retentionDurationCheck.enabled": "false",  # VACUUM in tests
         "spark.databricks.delta.snapshotPartitions": "1",

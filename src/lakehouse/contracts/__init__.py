@@ -7,7 +7,7 @@ TABLES: dict[str, Table] = {
     table.name: table for table in (*bronze.TABLES, *silver.TABLES, *shop.TABLES, *gold.TABLES, *ops.TABLES)
 }
 
-LOCKS = {"silver": silver.LOCK, "gold": gold.LOCK}
-"""By layer, the table whose lock is held while a table of the layer is rewritten; others are append-only."""
+LOCKS = {"silver": (silver.LOCK,), "gold": (gold.LOCK, gold.SUMMARY_LOCK)}
+"""By layer, tables whose locks are held while a table of it is rewritten; other layers are append-only."""
 
 __all__ = ["LOCKS", "TABLES", "Column", "Table"]

@@ -113,6 +113,12 @@ class DeclaredTables:
                 self._create(TABLES[name])
                 self._ready.add(name)
 
+    def has_commits(self, name: str) -> bool:
+        """Whether a table exists that this object has not just created."""
+        if name in self._ready:
+            return name not in self.is_empty
+        return exists(self._spark, self._settings, name)
+
     def _create(self, table: Table) -> None:
         is_new, where = location_of(self._spark, self._settings, table.name)
         stores_changes = bool(self._settings.catalog) and has_feed(table)

@@ -1,7 +1,7 @@
 """Reads and writes published tables. Apart from maintenance, every access to Delta goes through here."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ class Lakehouse:
         spark: a session that no other job uses.
         settings: the settings in force.
         job: the job's name, written into its commits.
+        declared: tables that exist already, if another object knows some.
 
     Attributes:
         pinned: maps a table's name to the version that is read instead of the latest, or to None.
@@ -42,7 +43,9 @@ class Lakehouse:
             as the frame has partitions.
     """
 
-    def __init__(self, spark: SparkSession, settings: Settings, job: str) -> None:
+    def __init__(
+        self, spark: SparkSession, settings: Settings, job: str, declared: DeclaredTables | None = None
+    ) -> None:
         self.spark = spark
         self.settings = settings
         self.job = job
@@ -51,10 +54,14 @@ class Lakehouse:
         self.files_per_append: int | None = None
         self._swap = CompareAndSwap(self.commits, job) if settings.catalog else None
         self._layer = ""
-        self._declared = DeclaredTables(spark, settings)
+        self._declared = declared or DeclaredTables(spark, settings)
         if settings.catalog:
             use_catalog(spark, settings.catalog)
         self._tables = SparkTables(spark, settings.catalog)
+
+    def beside(self, spark: SparkSession) -> "Lakehouse":
+        """The same tables for work of this job beside its micro-batches, in a session of its own."""
+        return Lakehouse(spark, self.settings, self.job, self._declared)
 
     def read(self, name: str) -> DataFrame:
         """The table at its latest or pinned version. Created empty if it does not exist."""
@@ -139,12 +146,17 @@ class Lakehouse:
         return from_micros(found) if found is not None else None
 
     def last_commit(self, name: str) -> Mapping[str, Any]:
-        """Metadata of this job's last commit to a table; empty if there is none."""
-        self._declared.ensure(name)
-        self._note(name)
-        commits = () if name in self._declared.is_empty else self.commits(name)
-        last: Mapping[str, Any] = next((each for _, each in commits if each.get("job") == self.job), {})
-        if self._swap and TABLES[name].layer in LOCKS:
+        """Metadata of this job's last commit to a table, as `read` sees it; empty if there is none.
+
+        A table that does not exist is not created.
+        """
+        upto = self.pinned(name)
+        last: Mapping[str, Any] = {}
+        if self._declared.has_commits(name):
+            self._note(name)
+            seen = (each for version, each in self.commits(name) if upto is None or version <= upto)
+            last = next((each for each in seen if each.get("job") == self.job), last)
+        if self._swap and upto is None and TABLES[name].layer in LOCKS:
             self._swap.rely_on(name, last)
         return last
 
@@ -164,15 +176,17 @@ class Lakehouse:
         return "upto" not in latest or latest["upto"] > to_micros(stamp)
 
     @contextmanager
-    def exclusive(self, name: str) -> Iterator[None]:
-        """Lock a table that several jobs of this application rewrite.
+    def exclusive(self, *names: str) -> Iterator[None]:
+        """Lock tables of one layer that several jobs of this application rewrite, in this order.
 
         Between applications on a catalog, `CompareAndSwap` detects conflicts.
         """
-        with lock_of(self.settings.warehouse, name):
+        with ExitStack() as locks:
+            for name in names:
+                locks.enter_context(lock_of(self.settings.warehouse, name))
             if self._swap:
                 self._swap.begin()
-                self._layer = TABLES[name].layer
+                self._layer = TABLES[names[0]].layer
             yield
 
     def _append(
@@ -192,7 +206,7 @@ class Lakehouse:
         return None if self.settings.catalog else self.settings.warehouse.joinpath(*name.split("."))
 
     def _note(self, name: str) -> None:
-        if self._swap and TABLES[name].layer == self._layer:
+        if self._swap and TABLES[name].layer == self._layer and self.pinned(name) is None:
             self._swap.note(name)
 
     def _commit(self, name: str, write: Callable[[Transaction, Mapping[str, object]], None]) -> None:

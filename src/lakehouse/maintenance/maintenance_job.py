@@ -48,7 +48,7 @@ def _maintain(run: JobContext, name: str, kept: timedelta, *, is_optimized: bool
     clock = time.monotonic()
     table = maintained_table(run.lake, name)
     try:
-        with run.slot, run.lake.exclusive(LOCKS.get(TABLES[name].layer, name)):
+        with run.slot, run.lake.exclusive(*LOCKS.get(TABLES[name].layer, (name,))):
             set_retention(table, name, kept, run.settings.feed_retention)
             set_statistics(table, name)
             if is_optimized:

@@ -3,13 +3,14 @@
 import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.batch_settings import ROWS_PER_FILE, BatchSettings
+from lakehouse.run.job_session import isolated_session
 from lakehouse.run.rules_history import RulesHistory
 from lakehouse.settings import Settings
 
@@ -60,6 +61,18 @@ class JobContext:
         self.lake = Lakehouse(self.spark, self.settings, self.job)
         self._batch_settings = BatchSettings(self.spark, self.settings.shuffle_partitions)
         self._rules = RulesHistory(self.lake, self.settings.conf)
+
+    def beside(self) -> "JobContext":
+        """This run in a session of its own, for work beside its micro-batches.
+
+        It is this object where the application has one session only.
+        """
+        session = isolated_session(self.spark)
+        if session is self.spark:
+            return self
+        other = replace(self, spark=session, _reused={})
+        other.lake = self.lake.beside(session)
+        return other
 
     def report_backlog(self, rows: int) -> None:
         """Report how many rows are waiting, those of the current batch included."""

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from pyspark.sql import DataFrame
 
+from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.contracts.lineage import downstream_of
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.entry_point import Job
@@ -22,13 +23,11 @@ class TableDefinition:
     Args:
         compute: returns its rows up to exactly the high-water mark of the jobs that write it (see
             `processed_through`): they will append what comes after it, and won't repeat what comes before.
-        lock: the table that those jobs lock while they write.
         write: replaces the rows, where that takes more than one commit to one table.
         side_outputs: further tables that `write` commits to.
     """
 
     compute: Callable[[JobContext], DataFrame]
-    lock: str
     write: Callable[[JobContext, DataFrame], None] | None = None
     side_outputs: tuple[str, ...] = ()
 
@@ -80,7 +79,7 @@ def _rebuild_all(run: JobContext, definitions: Definitions) -> None:
 
 def _rebuild(run: JobContext, name: str, definition: TableDefinition) -> None:
     run.log(f"{name}: waiting for the current batch")
-    with run.slot, run.lake.exclusive(definition.lock):
+    with run.slot, run.lake.exclusive(*LOCKS[TABLES[name].layer]):
         if run.stop.is_set():  # set while waiting for the lock
             return
         started_at = now()

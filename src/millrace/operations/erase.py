@@ -71,7 +71,7 @@ def _caught_up(run: JobContext, request: str) -> Iterator[JobContext]:
     """
     while not run.stop.is_set():
         require_open(run.lake)
-        with run.slot, run.lake.exclusive(LOCKS["silver"]), run.lake.exclusive(LOCKS["gold"]):
+        with run.slot, run.lake.exclusive(*LOCKS["silver"]), run.lake.exclusive(*LOCKS["gold"]):
             if _is_caught_up(Ledger(run.lake)):
                 run.tune_for_batch(run.settings.max_batch_rows)
                 yield replace(run, slot=nullcontext())
