@@ -13,7 +13,7 @@ from typing import Any
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 from millrace.local.bundle.jobs import BundleJob, bundle_jobs
-from millrace.local.engine.fair_semaphore import FairSemaphore
+from millrace.local.engine.fair_semaphore import FairSemaphore, Turn
 from millrace.local.engine.gate_reports import report_failures
 from millrace.local.engine.job_runner import JobRunner, log
 from millrace.local.engine.spark_application import Application, spark_application
@@ -22,6 +22,9 @@ from millrace.local.process.process_registry import process_identity
 from millrace.local.process.state_files import write_state
 from millrace.local.requests.command_server import serve
 from millrace.shutdown_signal import GRACE_SECONDS
+
+_CREDIT = ("refine", "publish")
+"""Jobs that a credit waits for."""
 
 
 class Engine:
@@ -52,7 +55,7 @@ class Engine:
         Raises:
             MillraceError: if the Java process ends.
         """
-        worker = TaskRunner(application, self.settings, self.stop, self._turns)
+        worker = TaskRunner(application, self.settings, self.stop, self._turn_of)
         threads, schedules = self._runner.begin(worker)
         for target, name in ((serve, "commands"), (report_failures, "report")):
             threads.append(threading.Thread(target=target, args=(worker,), name=name, daemon=True))
@@ -72,6 +75,10 @@ class Engine:
         deadline = time.monotonic() + GRACE_SECONDS
         for thread in threads:
             thread.join(max(deadline - time.monotonic(), 0))
+
+    def _turn_of(self, job: str) -> Turn:
+        """Turns of a job: those that a credit waits for go ahead of the shop's database and of repairs."""
+        return self._turns.first if job in _CREDIT else self._turns.others
 
     def report_state(self, state: str) -> None:
         """Write the state file: states of the engine and of each job."""

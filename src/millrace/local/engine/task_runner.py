@@ -2,6 +2,7 @@
 
 import threading
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from lakehouse.errors import MillraceError
@@ -22,7 +23,7 @@ class TaskRunner:
         application: the application that writes this home's tables.
         settings: the settings in force.
         stop: ends a run after the current micro-batch.
-        turn: context manager around each micro-batch.
+        turn_of: by job, a context manager around each micro-batch.
     """
 
     def __init__(
@@ -30,12 +31,12 @@ class TaskRunner:
         application: Application,
         settings: Settings,
         stop: threading.Event,
-        turn: AbstractContextManager[object] | None = None,
+        turn_of: Callable[[str], AbstractContextManager[object]] = lambda _: nullcontext(),
     ) -> None:
         self.application = application
         self.settings = settings
         self.stop = stop
-        self._turn = turn or nullcontext()
+        self._turn_of = turn_of
 
     def run(self, job: BundleJob, cause: str, listener: JobListener, once: bool = False) -> None:
         """Run a job to its end, with a record. Waits if the job is running already.
@@ -68,7 +69,8 @@ class TaskRunner:
         own = load_settings(**{**self.settings.model_dump(exclude_none=True), **given.settings})
         session = self.application.spark.newSession()
         once = once or given.once
-        task.job.body(JobContext(task.job.name, session, own, once, self.stop, log, self._turn))
+        turn = self._turn_of(task.job.name)
+        task.job.body(JobContext(task.job.name, session, own, once, self.stop, log, turn))
 
 
 def parameters_of(task: Task) -> Parameters:
