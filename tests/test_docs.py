@@ -1,10 +1,12 @@
 """Names, links, make targets, defaults and queries in the documentation match the code."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -130,6 +132,20 @@ def test_queries_in_docs_run(tmp_path: Path) -> None:
     assert queries
     for query in queries:
         run_query(load_settings(home=tmp_path), query)
+
+
+def test_job_parameters_in_docs_have_no_comma() -> None:
+    """The workspace's command line ends a value of `--params` at a comma: each parameter has its own."""
+    deploy = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^databricks bundle run .*--params.*$", deploy, re.MULTILINE)
+    values = [value for line in commands for value in _values_of_params(line)]
+    assert len(values) > 5
+    assert [value for value in values if "," in value or value.count("=") != 1] == []
+
+
+def _values_of_params(line: str) -> list[str]:
+    words = shlex.split(line, comments=True)
+    return [after for word, after in pairwise(words) if word == "--params"]
 
 
 def test_each_spark_setting_has_a_documented_reason() -> None:
