@@ -68,7 +68,7 @@ class VisitorTimeline:
         known = semi_join(self._lake.read(VISITOR_TIMELINE.name), visitors, "visitor_id")
         gone = semi_join(known, erased.withColumnRenamed("event_id", "entry_id"), "entry_id")
         identities = semi_join(self._lake.read(IDENTITIES.name), visitors, "visitor_id")
-        before = known.where(F.col("kind") != EVENT).union(gone.where(F.col("kind") == EVENT))
+        before = known.where(F.col("kind") != EVENT).unionByName(gone.where(F.col("kind") == EVENT))
         self._write(before, self._versions_of(identities), upto)
 
     def all_rows(self) -> DataFrame:
