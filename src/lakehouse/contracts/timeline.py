@@ -32,7 +32,7 @@ VISITOR_TIMELINE = Table(
     ),
     event_time="at",
     partitioned_by=("bucket",),
-    stats_columns=("visitor_id", "at"),
+    stats_columns=("at",),
     is_mutable=True,
 )
 
