@@ -111,7 +111,7 @@ _OF_SHOP = {table.name for table in TABLES.values() if table.writer == "dimensio
     ORDER_COMPARISONS.name,
     VISITOR_TIMELINE.name,
 }
-"""Tables that `World.has_no_customer_of_them` looks at, or that `World.is_nowhere` searches."""
+"""Tables with rows of the shop's database, which this oracle leaves out."""
 
 
 class _KilledError(Exception):

@@ -1,4 +1,4 @@
-"""When publish updates summaries: less often than tables by person, and beside its micro-batches."""
+"""When publish updates summaries: less often than credit, and concurrently with its micro-batches."""
 
 import threading
 import time
@@ -11,16 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.daily.summaries import Published, Summaries
-from lakehouse.contracts.gold import (
-    ATTRIBUTION,
-    BOT_REFUNDS,
-    CONVERSIONS,
-    SUMMARY_LOCK,
-    TOUCHES,
-    TRAILS,
-)
+from lakehouse.contracts import TABLES
+from lakehouse.contracts.gold import CONVERSIONS, SUMMARY_LOCK
 from lakehouse.contracts.table import DELETED
-from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import OLD_TIME, write_changes
 from lakehouse.rows.time_pruner import TimePruner
@@ -29,9 +22,11 @@ from lakehouse.timestamps import EPOCH, to_micros
 
 _UNDER_LOAD = 1.5  # under load, updates take at most two thirds of the time
 _LONGEST_PAUSE = 120.0  # seconds from the start of one to the next, since pages read what they write
-_PUBLISHED = tuple(
-    table.name for table in (TOUCHES, ATTRIBUTION, TRAILS, BOT_REFUNDS, CONVERSIONS, VISITOR_MINUTES)
-)
+_PUBLISHED = [
+    name
+    for name, table in TABLES.items()
+    if (table.layer, table.writer, table.cadence) == ("gold", "publish", "batch")
+]
 """Tables that the micro-batches of publish write."""
 
 
@@ -47,7 +42,7 @@ class SummarySchedule:
 
     def __init__(self, run: JobContext) -> None:
         self._run = run
-        self._own = run.beside()
+        self._own = run.in_new_session()
         self._summaries = Summaries(self._own)
         self._pause = run.settings.summary_interval.total_seconds()
         self._published: Published | None = None
@@ -80,7 +75,7 @@ class SummarySchedule:
             under_load: whether other work may be waiting, so that updates get a part of the time.
 
         Raises:
-            Exception: any error of this update, or of the last one beside micro-batches.
+            Exception: any error of this update, or of the last one in the thread.
         """
         if self._running and (now or self._running.done()):
             self.finish()
@@ -88,7 +83,7 @@ class SummarySchedule:
         if self._running or not self._published or not is_due:
             return
         if self._is_stale or self._summaries.is_behind_shop:
-            self._start(self._published, is_beside=not now and self._own is not self._run)
+            self._start(self._published, in_thread=not now and self._own is not self._run)
 
     def finish(self) -> None:
         """Wait for the update that is running.
@@ -105,18 +100,18 @@ class SummarySchedule:
         pause = max(self._pause, under_load_pause) if under_load else self._pause
         return time.monotonic() - self._started_at >= pause
 
-    def _start(self, published: Published, is_beside: bool) -> None:
+    def _start(self, published: Published, in_thread: bool) -> None:
         self._started_at = time.monotonic()
         update = self._summaries.update if self._is_stale else self._summaries.update_joined
         if self._is_stale:
             _finalise(self._run.lake, published)
         self._is_stale = False
         self._pin()
-        if not is_beside:
+        if not in_thread:
             self._update(update, published)
             return
         has_lock = threading.Event()
-        target = inheritable_thread_target(lambda: self._update_beside(update, published, has_lock))
+        target = inheritable_thread_target(lambda: self._update_in_thread(update, published, has_lock))
         self._running = self._thread.submit(target)
         has_lock.wait()  # before a rebuild can begin
 
@@ -127,7 +122,7 @@ class SummarySchedule:
         if self._own is not self._run:
             lake.pinned = lambda name: gold[name] if name in gold else silver(name)
 
-    def _update_beside(
+    def _update_in_thread(
         self, update: Callable[[Published], None], published: Published, has_lock: threading.Event
     ) -> None:
         self._own.spark.sparkContext.clearJobTags()  # these jobs are not of the micro-batch

@@ -230,7 +230,7 @@ BOT_REFUNDS = Table(
 )
 
 LOCK = CONVERSIONS.name  # held while gold is written: its tables are computed from each other
-SUMMARY_LOCK = traffic.TRAFFIC.name  # held while summaries are written, beside micro-batches of publish
+SUMMARY_LOCK = traffic.TRAFFIC.name  # held while summaries are written, concurrently with micro-batches
 
 TABLES = (
     TOUCHES,

@@ -59,8 +59,8 @@ class Lakehouse:
             use_catalog(spark, settings.catalog)
         self._tables = SparkTables(spark, settings.catalog)
 
-    def beside(self, spark: SparkSession) -> "Lakehouse":
-        """The same tables for work of this job beside its micro-batches, in a session of its own."""
+    def in_session(self, spark: SparkSession) -> "Lakehouse":
+        """The same tables, as the same job reads and writes them in another session."""
         return Lakehouse(spark, self.settings, self.job, self._declared)
 
     def read(self, name: str) -> DataFrame:

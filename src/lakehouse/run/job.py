@@ -62,8 +62,8 @@ class JobContext:
         self._batch_settings = BatchSettings(self.spark, self.settings.shuffle_partitions)
         self._rules = RulesHistory(self.lake, self.settings.conf)
 
-    def beside(self) -> "JobContext":
-        """This run in a session of its own, for work beside its micro-batches.
+    def in_new_session(self) -> "JobContext":
+        """This run in a new session, for work that is concurrent with its micro-batches.
 
         It is this object where the application has one session only.
         """
@@ -71,7 +71,7 @@ class JobContext:
         if session is self.spark:
             return self
         other = replace(self, spark=session, _reused={})
-        other.lake = self.lake.beside(session)
+        other.lake = self.lake.in_session(session)
         return other
 
     def report_backlog(self, rows: int) -> None:

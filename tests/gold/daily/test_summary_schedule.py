@@ -81,7 +81,7 @@ def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatc
         summary_interval=timedelta(seconds=INTERVAL),
     )
     run: Any = SimpleNamespace(lake=lake, settings=settings, tune_for_batch=clock.tune)
-    run.beside = lambda: run  # one session only, as with Spark Connect
+    run.in_new_session = lambda: run  # one session only, as with Spark Connect
     monkeypatch.setattr(summaries, "ConversionItems", lambda _lake: Items(clock))
     people = SimpleNamespace(is_stale=lambda _: False, update_joined=clock.join)
     monkeypatch.setattr(summaries, "PersonSummaries", lambda _run: people)
@@ -193,7 +193,7 @@ class Beside:
         pinned: Callable[[str], int | None] = {"silver.events": 3}.get
         lake = SimpleNamespace(version=lambda name: self.versions.get(name, 0), pinned=pinned)
         settings = SimpleNamespace(summary_interval=timedelta(seconds=INTERVAL))
-        run: Any = SimpleNamespace(lake=lake, settings=settings, beside=lambda: self._own)
+        run: Any = SimpleNamespace(lake=lake, settings=settings, in_new_session=lambda: self._own)
         todo = SummarySchedule(run)
         todo.mark_stale(NOON, NOON, NOON)
         return todo
