@@ -212,10 +212,18 @@ def send_heartbeat(settings: Settings, at: datetime) -> None:
         producer.close(timeout=0)
 
 
-def read_records(spark: SparkSession, settings: Settings, starting_offsets: str) -> DataFrame:
+def read_records(
+    spark: SparkSession, settings: Settings, starting_offsets: str, batch_rows: int
+) -> DataFrame:
     """The stream of committed records of the subscribed topics, headers included.
 
     Topics are subscribed by pattern, so that they may be created later: a topic in a list has to exist.
+
+    Args:
+        spark: the job's session.
+        settings: the settings in force.
+        starting_offsets: where a query without a checkpoint starts.
+        batch_rows: maximum number of records per micro-batch, approximately.
     """
     pattern = "|".join(re.escape(topic) for topic in settings.topics)
     return (
@@ -226,7 +234,7 @@ def read_records(spark: SparkSession, settings: Settings, starting_offsets: str)
         .option("startingOffsets", starting_offsets)
         .option("includeHeaders", "true")
         .option("failOnDataLoss", "true")
-        .option("maxOffsetsPerTrigger", settings.max_batch_rows)
+        .option("maxOffsetsPerTrigger", batch_rows)
         .options(**source_options(settings))
         .load()
     )

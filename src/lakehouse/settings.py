@@ -135,7 +135,9 @@ class Settings(BaseSettings):
     alert_secret: SecretStr | None = Field(
         None, description="key that signs alerts; read from the environment only, never from bundle.yml"
     )
-    max_batch_rows: int = Field(300_000, description="rows of a micro-batch, approximately, at most")
+    max_batch_rows: int = Field(
+        300_000, description="rows of a micro-batch, approximately, at most; of continuous ingest a sixth"
+    )
     shuffle_partitions: int | None = Field(
         None,
         gt=0,

@@ -195,7 +195,7 @@ def test_spark_watermark_deduplication_counts_dropped_late_rows(
     settings = job_results.settings.model_copy(update={"max_batch_rows": EVENTS // CHUNKS // 3})
     session = listener.new_session(spark)
     session.conf.set("spark.sql.streaming.stateStore.providerClass", STATE_STORE)
-    records = read_records(session, settings, "earliest")
+    records = read_records(session, settings, "earliest", settings.max_batch_rows)
     waiting = records.withWatermark("timestamp", "10 minutes")
     rows = waiting.dropDuplicates(["topic", "partition", "offset", "timestamp"])
     writer = rows.writeStream.queryName("forgetful").format("noop").trigger(availableNow=True)

@@ -69,7 +69,7 @@ def test_rows_without_due_at_column_are_closed(
     run_jobs(spark, settings, "refine", "repair")
     lake = Lakehouse(spark.newSession(), settings, "test")
     for table in ("sessions", "impressions", "searches"):
-        lake.read(f"silver.{table}")  # known to Spark from here
+        lake.create(f"silver.{table}")  # known to Spark from here
         spark.sql(f"ALTER TABLE silver.{table} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
         spark.sql(f"ALTER TABLE silver.{table} DROP COLUMN due_at")
     bronze.commit([heartbeat(instant(NOON + 45 * MINUTE))])

@@ -14,6 +14,7 @@ from gold.daily.summaries import Published, Summaries
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.gold import CONVERSIONS, SUMMARY_LOCK
 from lakehouse.contracts.table import DELETED
+from lakehouse.contracts.traffic import TRAFFIC
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import OLD_TIME, write_changes
 from lakehouse.rows.time_pruner import TimePruner
@@ -34,7 +35,8 @@ class SummarySchedule:
     """Updates `Summaries`, and marks conversions that the watermark has passed as final.
 
     While publish runs continuously, an update runs in a thread and a session of its own. It reads gold and
-    silver at the versions of its start, so micro-batches that publish after it change nothing in it.
+    silver at the versions of its start, so micro-batches that publish after it change nothing in it. The
+    first one of a new home runs in publish's thread, since pages show nothing before it.
 
     Args:
         run: the job's run.
@@ -83,7 +85,8 @@ class SummarySchedule:
         if self._running or not self._published or not is_due:
             return
         if self._is_stale or self._summaries.is_behind_shop:
-            self._start(self._published, in_thread=not now and self._own is not self._run)
+            has_pages = self._run.lake.version(TRAFFIC.name) > 0
+            self._start(self._published, in_thread=has_pages and not now and self._own is not self._run)
 
     def finish(self) -> None:
         """Wait for the update that is running.

@@ -4,9 +4,10 @@ import shutil
 import threading
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 
 from delta.exceptions import DeltaConcurrentModificationException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
@@ -25,17 +26,12 @@ class Location:
     table: str = ""
 
 
-def location_of(spark: SparkSession, settings: Settings, name: str) -> tuple[bool, Location]:
-    """Whether a table does not exist yet, and its `LOCATION` clauses."""
+def location_of(settings: Settings, name: str) -> Location:
+    """A table's `LOCATION` clauses."""
     if settings.catalog:
-        return not spark.catalog.tableExists(f"{settings.catalog}.{name}"), Location()
-    layer, short = name.split(".")
-    location = settings.warehouse / layer / short
-    log = location / "_delta_log"
-    is_new = not any(log.glob("*.json"))
-    if is_new and log.exists():  # left by a process that was killed while it created the table
-        shutil.rmtree(log)
-    return is_new, Location(f" LOCATION '{location.parent}'", f" LOCATION '{location}'")
+        return Location()
+    folder = settings.warehouse.joinpath(*name.split("."))
+    return Location(f" LOCATION '{folder.parent}'", f" LOCATION '{folder}'")
 
 
 def use_catalog(spark: SparkSession, catalog: str) -> None:
@@ -49,7 +45,13 @@ def use_catalog(spark: SparkSession, catalog: str) -> None:
 
 def exists(spark: SparkSession, settings: Settings, name: str) -> bool:
     """Whether a table exists."""
-    return not location_of(spark, settings, name)[0]
+    if settings.catalog:
+        return bool(spark.catalog.tableExists(f"{settings.catalog}.{name}"))
+    return any(_log_folder(settings, name).glob("*.json"))
+
+
+def _log_folder(settings: Settings, name: str) -> Path:
+    return settings.warehouse.joinpath(*name.split("."), "_delta_log")
 
 
 def declare(table: Table, stores_changes: bool = False) -> tuple[str, str]:
@@ -63,6 +65,12 @@ def declare(table: Table, stores_changes: bool = False) -> tuple[str, str]:
     wanted = {**properties_of(table), **({FEED: "true"} if stores_changes else {})}
     properties = ", ".join(f"'{key}' = '{value}'" for key, value in wanted.items())
     return f"({table.ddl})", f"{more} TBLPROPERTIES ({properties})" if properties else more
+
+
+def without_rows(spark: SparkSession, table: Table) -> DataFrame:
+    """A frame with a table's columns and no rows. Spark leaves out of a query what follows from it alone."""
+    columns = (f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in table.columns)
+    return spark.sql(f"SELECT {', '.join(columns)} WHERE false")
 
 
 def evolve_schema(spark: SparkSession, table: Table) -> None:
@@ -88,21 +96,23 @@ def _is_another(there: DataType | None, wanted: str) -> bool:
 
 
 class DeclaredTables:
-    """Creates tables on first use, with the columns of their contracts.
+    """Creates tables when they are first written, with the columns of their contracts.
 
     Args:
         spark: the job's session.
         settings: the settings in force.
-
-    Attributes:
-        is_empty: tables created by this object and not written to since.
     """
 
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self._spark = spark
         self._settings = settings
         self._ready: set[str] = set()
-        self.is_empty: set[str] = set()
+
+    def has(self, name: str) -> bool:
+        """Whether a table exists. Evolves its schema before its first use."""
+        if name not in self._ready and exists(self._spark, self._settings, name):
+            self.ensure(name)
+        return name in self._ready
 
     def ensure(self, name: str) -> None:
         """Create a table if it does not exist, else evolve its schema."""
@@ -110,21 +120,18 @@ class DeclaredTables:
             return
         with _CREATION[name]:
             if name not in self._ready:
-                self._create(TABLES[name])
+                self._prepare(TABLES[name])
                 self._ready.add(name)
 
-    def has_commits(self, name: str) -> bool:
-        """Whether a table exists that this object has not just created."""
-        if name in self._ready:
-            return name not in self.is_empty
-        return exists(self._spark, self._settings, name)
-
-    def _create(self, table: Table) -> None:
-        is_new, where = location_of(self._spark, self._settings, table.name)
+    def _prepare(self, table: Table) -> None:
+        where = location_of(self._settings, table.name)
+        is_new = not exists(self._spark, self._settings, table.name)
         stores_changes = bool(self._settings.catalog) and has_feed(table)
         columns, more = declare(table, stores_changes) if is_new else ("", "")
-        if is_new:
-            self.is_empty.add(table.name)
+        if (
+            is_new and not self._settings.catalog
+        ):  # left by a process that was killed while it created the table
+            shutil.rmtree(_log_folder(self._settings, table.name), ignore_errors=True)
         if not self._has_layer(table.layer):
             self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {table.layer}{where.layer}")
         self._spark.sql(f"CREATE TABLE IF NOT EXISTS {table.name} {columns} USING delta{where.table} {more}")

@@ -13,7 +13,7 @@ from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.contracts.arrow import typed
 from lakehouse.delta.commit_log import Commit, read_commits
 from lakehouse.delta.compare_and_swap import CompareAndSwap, Transaction
-from lakehouse.delta.ddl import DeclaredTables, use_catalog
+from lakehouse.delta.ddl import DeclaredTables, use_catalog, without_rows
 from lakehouse.delta.exclusive import lock_of
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.spark_tables import SparkTables, checkpointed_columns
@@ -64,11 +64,17 @@ class Lakehouse:
         return Lakehouse(spark, self.settings, self.job, self._declared)
 
     def read(self, name: str) -> DataFrame:
-        """The table at its latest or pinned version. Created empty if it does not exist."""
-        self._declared.ensure(name)
+        """The table at its latest or pinned version. Without rows if it does not exist; it is not created."""
         self._note(name)
+        pinned = self.pinned(name)
+        if pinned == 0 or not self._declared.has(name):  # version 0 is the creation of a table
+            return without_rows(self.spark, TABLES[name])
         self.counter.add("table_reads")
-        return self._tables.read(TABLES[name], self.pinned(name))
+        return self._tables.read(TABLES[name], pinned)
+
+    def create(self, name: str) -> None:
+        """Create a table without rows, unless it exists."""
+        self._declared.ensure(name)
 
     def find(self, name: str, select: Callable[[DataFrame], DataFrame]) -> pa.Table:
         """Rows of a table of `ops`, collected to the driver, with times in microseconds.
@@ -85,9 +91,9 @@ class Lakehouse:
         return in_micros(select(self.read(name)).toArrow())
 
     def version(self, name: str) -> int:
-        """The version of the table that `read` uses."""
+        """The version of the table that `read` uses; 0 if it does not exist or was just created."""
         pinned = self.pinned(name)
-        return next(self.commits(name))[0] if pinned is None else pinned
+        return next(self.commits(name), (0,))[0] if pinned is None else pinned
 
     def append(
         self, name: str, rows: DataFrame | pa.Table, upto: datetime | None = None, **metadata: int
@@ -146,24 +152,18 @@ class Lakehouse:
         return from_micros(found) if found is not None else None
 
     def last_commit(self, name: str) -> Mapping[str, Any]:
-        """Metadata of this job's last commit to a table, as `read` sees it; empty if there is none.
-
-        A table that does not exist is not created.
-        """
+        """Metadata of this job's last commit to a table, as `read` sees it; empty if there is none."""
         upto = self.pinned(name)
-        last: Mapping[str, Any] = {}
-        if self._declared.has_commits(name):
-            self._note(name)
-            seen = (each for version, each in self.commits(name) if upto is None or version <= upto)
-            last = next((each for each in seen if each.get("job") == self.job), last)
+        self._note(name)
+        seen = (each for version, each in self.commits(name) if upto is None or version <= upto)
+        last = next((each for each in seen if each.get("job") == self.job), {})
         if self._swap and upto is None and TABLES[name].layer in LOCKS:
             self._swap.rely_on(name, last)
         return last
 
     def commits(self, name: str) -> Iterator[Commit]:
-        """Version and metadata of each commit to a table, the latest first."""
-        self._declared.ensure(name)
-        return read_commits(self.spark, name, self._folder(name))
+        """Version and metadata of each commit to a table, the latest first; none if it does not exist."""
+        return read_commits(self.spark, name, self._folder(name)) if self._declared.has(name) else iter(())
 
     def has_commit_after(self, name: str, stamp: datetime) -> bool:
         """Whether rows with a later ingest stamp may have been committed.
@@ -217,7 +217,6 @@ class Lakehouse:
             self._swap.commit(name, write)
         else:
             write({}, {})
-        self._declared.is_empty.discard(name)
 
     def _metadata(self, upto: datetime | None, **more: object) -> dict[str, object]:
         return {"job": self.job, **({} if upto is None else {"upto": to_micros(upto)}), **more}

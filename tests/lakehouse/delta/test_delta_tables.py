@@ -67,7 +67,7 @@ def test_missing_column_is_added_to_existing_table(spark: SparkSession, tmp_path
 
 def test_changed_column_type_is_migrated_to_that_of_the_contract(spark: SparkSession, tmp_path: Path) -> None:
     settings = empty_home(spark, tmp_path)
-    Lakehouse(spark.newSession(), settings, "test").read(SESSIONS.name)
+    Lakehouse(spark.newSession(), settings, "test").create(SESSIONS.name)
     folder = settings.warehouse / "silver" / "sessions"
     spark.sql(f"ALTER TABLE {SESSIONS.name} UNSET TBLPROPERTIES ('{STATISTICS}')")  # it names columns
     of_today = DeltaTable(folder)
@@ -96,7 +96,7 @@ def test_up_to_date_table_is_not_altered(spark: SparkSession, tmp_path: Path) ->
     for _ in range(2):
         lake = Lakehouse(spark.newSession(), settings, "test")
         for name in TABLES:
-            lake.read(name)
+            lake.create(name)
             spark.sql(f"DROP TABLE {name}")
     commits = {name: DeltaTable(settings.warehouse / name.replace(".", "/")).version() for name in TABLES}
     assert commits == dict.fromkeys(TABLES, 0)
@@ -243,16 +243,16 @@ def test_tables_of_a_catalog_store_changes_from_creation_or_from_the_next_use(
 ) -> None:
     settings = empty_home(spark, tmp_path).model_copy(update={"catalog": "spark_catalog"})
     older = Lakehouse(spark.newSession(), settings, "test")
-    older.read(NAME)
-    older.read("ops.ledger")
+    older.create(NAME)
+    older.create("ops.ledger")
     assert [stores_changes(older, name) for name in (NAME, "ops.ledger")] == [True, False]
     older.spark.sql(f"ALTER TABLE {NAME} UNSET TBLPROPERTIES ('delta.enableChangeDataFeed')")
     assert not stores_changes(older, NAME)
     later = Lakehouse(spark.newSession(), settings, "test")
-    later.read(NAME)
+    later.create(NAME)
     version = later.version(NAME)
     assert stores_changes(later, NAME)
-    Lakehouse(spark.newSession(), settings, "test").read(NAME)
+    Lakehouse(spark.newSession(), settings, "test").create(NAME)
     assert later.version(NAME) == version
     empty_home(spark, tmp_path)
 

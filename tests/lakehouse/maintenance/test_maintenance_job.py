@@ -126,7 +126,7 @@ def test_compaction_keeps_extra_column_and_removes_deleted_rows(
     fill(tmp_path)
     append_rows(tmp_path, CONVERSIONS.name, [{"conversion_id": name} for name in "ab"])
     lake = Lakehouse(spark.newSession(), settings, "test")
-    lake.read(CONVERSIONS.name)
+    lake.create(CONVERSIONS.name)
     lake.spark.sql(f"ALTER TABLE {CONVERSIONS.name} {altered}")
     lake.spark.sql(change.format(CONVERSIONS.name))
     before = lake.read(CONVERSIONS.name).orderBy("conversion_id").collect()
@@ -273,7 +273,7 @@ def test_checkpoint_deletes_log_entries_older_than_retention(spark: SparkSession
     lake = Lakehouse(spark.newSession(), settings, "test")
     left = {}
     for name, key in ((CONVERSIONS.name, "conversion_id"), (SESSIONS.name, "session_id")):
-        lake.read(name)  # created by Spark, with its properties of new tables
+        lake.create(name)  # created by Spark, with its properties of new tables
         append_rows(tmp_path, name, [{key: "1"}])
         row = checkpoint(lake.read(name))
         lake.spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.checkpointInterval' = '4')")
@@ -338,7 +338,7 @@ def test_feed_retention_keeps_files_and_log_entries_of_silver_and_gold(
     lake = Lakehouse(spark.newSession(), settings, "test")
     names = (CONVERSIONS.name, SESSIONS.name, KAFKA_RECORDS.name)
     for name in names:
-        lake.read(name)
+        lake.create(name)
     for feed, files, log, log_of_two in (
         (week, 168, 168, 168),
         (month, 720, 720, 720),

@@ -67,7 +67,7 @@ def test_batch_counters_cover_all_threads_of_the_batch_only(spark: SparkSession,
     Bronze(spark, settings).commit([record(message("a", "v"))])
     run = JobContext("refine", spark.newSession(), settings, once=True)
     run.record_rules()
-    run.lake.read(IDENTITIES.name)
+    run.lake.create(IDENTITIES.name)
 
     def one_shuffle() -> None:
         run.spark.range(10, numPartitions=2).repartition(3).write.format("noop").mode("overwrite").save()

@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -15,6 +16,10 @@ from millrace.local.engine.task_runner import TaskRunner
 LONGEST_PAUSE = 60.0
 _TRIES = 3
 """Attempts of a scheduled job per scheduled time."""
+
+_CREDITING = "publish"
+_ON_CREDIT_PATH = ("ingest", "refine", _CREDITING)
+_LONGEST_WAIT = 60.0
 
 
 @dataclass
@@ -43,6 +48,7 @@ class JobRunner(JobListener):
         self.jobs, self.scheduled = list(jobs), list(scheduled)
         self.states = {job.name: JobState() for job in self.jobs}
         self.states |= {job.name: JobState("scheduled", "scheduled") for job in self.scheduled}
+        self._has_credit = threading.Event()
         for job in (*self.jobs, *self.scheduled):
             if job.is_paused:
                 self.states[job.name].state = "paused"
@@ -53,6 +59,8 @@ class JobRunner(JobListener):
         state.batches += 1
         state.rows += rows
         state.last_batch_at = datetime.now(timezone.utc).isoformat()
+        if job == _CREDITING:
+            self._has_credit.set()
 
     def begin(self, worker: TaskRunner) -> tuple[list[threading.Thread], Schedules]:
         """Start the threads of continuous jobs, and the scheduler."""
@@ -82,6 +90,8 @@ class JobRunner(JobListener):
         """Run a job; after a failure, run it again with back-off."""
         state, pause = self.states[job.name], 1.0
         worker.application.use_scheduler_pool(job.name)
+        if job.name not in _ON_CREDIT_PATH:
+            self._wait_for_credit(worker.stop)
         while not worker.stop.is_set():
             done = state.batches
             try:
@@ -98,6 +108,14 @@ class JobRunner(JobListener):
                 self._failed(job.name, "restarting", error, f"again in {pause:.0f} s")
                 state.restarts += 1
                 worker.stop.wait(pause)
+
+    def _wait_for_credit(self, stop: threading.Event) -> None:
+        """Wait until publish has finished a micro-batch after the start, at most a minute."""
+        deadline = time.monotonic() + _LONGEST_WAIT
+        runs = any(job.name == _CREDITING and not job.is_paused for job in self.jobs)
+        while runs and not stop.is_set() and time.monotonic() < deadline:
+            if self._has_credit.wait(1.0):
+                return
 
     def _run_on_time(self, job: BundleJob, worker: TaskRunner, schedules: Schedules) -> None:
         """Run a scheduled job; after a failure, retry it a few times with back-off."""
