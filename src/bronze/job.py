@@ -19,6 +19,7 @@ from bronze.topics.topic_watch import TopicWatch
 from lakehouse.run.batch_settings import SMALL_BATCH_ROWS
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import now
+from lakehouse.settings import Settings
 
 _POLL_SECONDS = 1
 _PARTS = 6
@@ -60,6 +61,11 @@ def create_queried_tables(run: JobContext) -> None:
         run.lake.create(name)
 
 
+def batch_rows(settings: Settings, once: bool) -> int:
+    """Maximum number of records per micro-batch, approximately."""
+    return settings.max_batch_rows if once else max(1, settings.max_batch_rows // _PARTS)
+
+
 def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, Ingest]:
     """Start the query at bronze's offsets, with or without a usable checkpoint."""
     checkpoint = Checkpoint.of_ingest(run.settings)
@@ -75,8 +81,7 @@ def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQ
     sink.complete_ledger()
     starting = "earliest" if kept else starting_offsets(upcoming)
     run.tune_for_batch(SMALL_BATCH_ROWS if run.once else 0)  # batches every few seconds are small
-    most = run.settings.max_batch_rows
-    records = read_records(run.spark, run.settings, starting, most if run.once else max(1, most // _PARTS))
+    records = read_records(run.spark, run.settings, starting, batch_rows(run.settings, run.once))
     writer = ingest_records(records, sink.write)
     writer = writer.option("checkpointLocation", str(checkpoint.folder))
     interval = f"{run.settings.trigger_interval.total_seconds()} seconds"

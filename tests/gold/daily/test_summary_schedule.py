@@ -166,7 +166,7 @@ class Beside:
     """Summaries with a session of their own, which take until `end` is called."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.versions = {"gold.touches": 7, "silver.events": 3}
+        self.versions = {"gold.touches": 7, "silver.events": 3, "gold.traffic": 1}
         self.began, self._ended = threading.Semaphore(0), threading.Semaphore(0)
         self.seen: list[list[int | None]] = []
         self.error: Exception | None = None
@@ -207,7 +207,16 @@ def test_update_beside_micro_batches_reads_what_was_published_at_its_start(monke
     beside.versions["gold.touches"] = 8  # by the next micro-batch
     beside.end()
     todo.finish()
-    assert beside.seen == [[7, 3, None]]
+    assert beside.seen == [[7, 3, None, None]]
+
+
+def test_first_update_of_a_home_is_done_before_the_next_micro_batch(monkeypatch):
+    first = Beside(monkeypatch)
+    first.versions.pop("gold.traffic")
+    todo = first.schedule()
+    first.end()
+    todo.update()
+    assert len(first.seen) == 1
 
 
 def test_one_update_runs_beside_micro_batches_at_a_time(clock, monkeypatch):

@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from kit.frames import frame_of
 from kit.pipeline import read_rows
@@ -89,6 +90,32 @@ def test_changed_column_type_is_migrated_to_that_of_the_contract(spark: SparkSes
     assert {field.name: field.type for field in now.schema().fields} == types
     assert now.metadata().partition_columns == of_today.metadata().partition_columns
     assert now.metadata().configuration == of_today.metadata().configuration
+
+
+def test_table_that_does_not_exist_has_no_rows_and_is_not_created(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = empty_home(spark, tmp_path)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    for name, table in TABLES.items():
+        rows = lake.read(name)
+        assert rows.columns == list(table.column_names)
+        assert [field.dataType for field in rows.schema] == [
+            DataType.fromDDL(column.type) for column in table.columns
+        ]
+    assert lake.read(NAME).collect() == []
+    assert (lake.version(NAME), list(lake.commits(NAME)), lake.last_commit(NAME)) == (0, [], {})
+    assert lake.counter.copy()["table_reads"] == 0
+    assert not settings.warehouse.exists()
+
+
+def test_table_pinned_to_its_creation_has_no_rows(spark: SparkSession, tmp_path: Path) -> None:
+    settings = empty_home(spark, tmp_path)
+    lake = Lakehouse(spark.newSession(), settings, "test")
+    lake.pinned = {NAME: lake.version(NAME)}.get
+    other = Lakehouse(spark.newSession(), settings, "other")
+    other.append(NAME, frame_of(other.spark, NAME, [conversion(1, 1)]))
+    assert (lake.read(NAME).count(), other.read(NAME).count()) == (0, 1)
 
 
 def test_up_to_date_table_is_not_altered(spark: SparkSession, tmp_path: Path) -> None:

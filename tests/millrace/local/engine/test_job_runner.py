@@ -93,6 +93,28 @@ def test_paused_jobs_do_not_start(worker: TaskRunner) -> None:
     assert runner.states["paused"].next_run is None
 
 
+def test_jobs_that_no_credit_waits_for_start_after_the_first_batch_of_publish(worker: TaskRunner) -> None:
+    may_publish, order = threading.Event(), []
+
+    def publish(run: JobContext) -> None:
+        assert may_publish.wait(30)
+        order.append(run.job)
+        run.report_batch(1, 0.1)
+        run.stop.wait(30)
+
+    def note(run: JobContext) -> None:
+        order.append(run.job)
+        run.stop.wait(30)
+
+    bodies = {"ingest": note, "repair": note, "publish": publish}
+    runner = start_jobs(worker, *(job(name, body, continuous=True) for name, body in bodies.items()))
+    eventually(lambda: order == ["ingest"], 10, "ingest does not wait")
+    assert runner.states["repair"].state == "starting"
+    may_publish.set()
+    eventually(lambda: len(order) == 3, 10, "repair starts")
+    assert order == ["ingest", "publish", "repair"]
+
+
 def test_failed_continuous_job_is_restarted_and_recorded(worker: TaskRunner) -> None:
     body = Counting(fail, until_stopped)
     runner = start_jobs(worker, job("stream", body, continuous=True))
