@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.contracts.arrow import typed
@@ -81,14 +82,17 @@ class Lakehouse:
 
         Args:
             name: the table.
-            select: selects rows and columns of the table.
+            select: selects rows and columns of the table; without rows there is nothing to select.
 
         Raises:
             ValueError: for tables of other layers, whose rows stay on the executors.
         """
         if TABLES[name].layer != "ops":
             raise ValueError(f"{name}: rows of this table are not collected to the driver")
-        return in_micros(select(self.read(name)).toArrow())
+        found = select(self.read(name))
+        if not self._declared.has(name):  # no Spark job, which takes seconds in a new application
+            return in_micros(to_arrow_schema(found.schema).empty_table())
+        return in_micros(found.toArrow())
 
     def version(self, name: str) -> int:
         """The version of the table that `read` uses; 0 if it does not exist or was just created."""
