@@ -91,7 +91,7 @@ class Lakehouse:
             raise ValueError(f"{name}: rows of this table are not collected to the driver")
         found = select(self.read(name))
         if not self._declared.has(name):  # no Spark job, which takes seconds in a new application
-            return in_micros(to_arrow_schema(found.schema).empty_table())
+            return in_micros(to_arrow_schema(found.schema, timezone="UTC").empty_table())
         return in_micros(found.toArrow())
 
     def version(self, name: str) -> int:
