@@ -1,4 +1,7 @@
-"""Follows a source once for all its subscribers, and keeps its last changes within a memory budget."""
+"""Follows a source once for all its subscribers, and keeps its last changes within a memory budget.
+
+Without subscribers it reads nothing: a query is not computed for nobody. It goes on when the next one comes.
+"""
 
 import asyncio
 import logging
@@ -60,6 +63,10 @@ class Channel:
         """Bytes of these groups."""
         self._subscribers = 0
         self._used_at = time.monotonic()
+        self._arrivals = 0
+        """How often a subscriber has come while there was none."""
+        self._looked = 0
+        """The arrivals after which the log was read."""
         self._kept: deque[Published] = deque()
         self._kept_bytes = 0
         self._first: Position | None = None
@@ -79,8 +86,11 @@ class Channel:
 
     @contextmanager
     def subscriber(self) -> Iterator[None]:
-        """Keep the channel open during the block."""
+        """Keep the channel open, and follow the source, during the block."""
         self._subscribers += 1
+        if self._subscribers == 1:
+            self._arrivals += 1
+            self._changed.set()
         try:
             yield
         finally:
@@ -91,8 +101,14 @@ class Channel:
         """Whether the channel has a subscriber, or had one within the last `seconds`."""
         return self._subscribers > 0 or time.monotonic() - self._used_at < seconds
 
+    async def look_within(self, seconds: float) -> None:
+        """Wait until the log was read since subscribers came, so that the position is not one before that."""
+        arrival, until = self._arrivals, time.monotonic() + seconds
+        while self._looked < arrival and (left := until - time.monotonic()) > 0:
+            await self.news_within(left)
+
     async def news_within(self, seconds: float) -> bool:
-        """Wait for the next group, failure or recreated table; False if there is none in time."""
+        """Wait for the next group, failure, recreated table or first look; False if there is none in time."""
         done, _ = await asyncio.wait({self._news}, timeout=seconds)
         return bool(done)
 
@@ -141,7 +157,10 @@ class Channel:
             self._changed.clear()
             if self._stopping.is_set():
                 return
-            position = self._try_to_look(position)
+            if self._subscribers:
+                arrival = self._arrivals
+                position = self._try_to_look(position)
+                self._tell(self._has_looked, arrival)
 
     def _try_to_look(self, position: Position | None) -> Position | None:
         """Poll the source; on failure, report it and wait. Returns the position to continue from."""
@@ -225,6 +244,11 @@ class Channel:
             _LOG.warning("Cannot follow %s: %s", ", ".join(self.source.tables), error)
         self.failure = error
         self._wake()
+
+    def _has_looked(self, arrival: int) -> None:
+        if arrival > self._looked:
+            self._looked = arrival
+            self._wake()
 
     def _recover(self) -> None:
         self.failure = None

@@ -19,7 +19,7 @@ from serving.stream.messages import (
 from serving.stream.snapshots import in_thread
 
 _FIRST_SECONDS = 1.0
-"""Seconds for a new channel to find its tables before they are reported missing."""
+"""Seconds for a channel to find its tables, or what has changed while it had no subscribers."""
 _BEHIND_SECONDS = 5.0
 """Seconds for which a channel may lag behind a position from another node."""
 
@@ -91,6 +91,7 @@ class Subscription:
 
     async def _wait(self) -> AsyncGenerator[Message, None]:
         """Warnings until all tables exist."""
+        await self._channel.look_within(_FIRST_SECONDS)
         while self._channel.position is None:
             if self._channel.failure:
                 raise self._channel.failure

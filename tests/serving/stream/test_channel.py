@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -50,18 +51,35 @@ class FailingSource:
         yield from ()
 
 
+class CountedSource(FailingSource):
+    """A table that counts how often its log is read."""
+
+    looks = 0
+
+    def latest(self, known: Position | None) -> dict[str, int]:
+        self.looks += 1
+        return super().latest(known)
+
+
+@contextmanager
+def stopping(channel: Channel) -> Iterator[None]:
+    """The channel is stopped at the end of the block."""
+    try:
+        yield
+    finally:
+        channel.stop()
+
+
 @pytest.mark.parametrize("error", [OSError("the disk is busy"), TryLaterError("queries wait", "Later")])
 def test_groups_before_an_error_are_published_once(error: Exception) -> None:
     async def run() -> list[Mapping[str, int]]:
         source = FailingSource(error)
         channel = Channel(source, "0123abcd", 1 << 20, 0.01)
-        try:
+        with stopping(channel), channel.subscriber():
             await eventually_async(lambda: channel.position == {NAME: 0})
             source.version = 3
             await eventually_async(lambda: channel.position == {NAME: 3})
             return [each.group.position for each in channel.all_since(0)]
-        finally:
-            channel.stop()
 
     assert asyncio.run(run()) == [{NAME: 1}, {NAME: 2}, {NAME: 3}]
 
@@ -70,15 +88,58 @@ def test_channels_keep_few_bytes_together() -> None:
     async def run() -> tuple[list[int], int]:
         budget, kept = ByteBudget(300), []
         channels = [Channel(FailingSource(OSError()), "0123abcd", 1 << 20, 0.01, budget) for _ in range(2)]
-        for channel in channels:
-            source = channel.source
-            assert isinstance(source, FailingSource)
-            await eventually_async(lambda each=channel: each.position == {NAME: 0})
-            source.version = 3
-            await eventually_async(lambda each=channel: each.position == {NAME: 3})
-            kept.append(len(channel.all_since(0)))
-        for channel in channels:
-            channel.stop()
+        with ExitStack() as stack:
+            for channel in channels:
+                source = channel.source
+                assert isinstance(source, FailingSource)
+                stack.enter_context(stopping(channel))
+                stack.enter_context(channel.subscriber())
+                await eventually_async(lambda each=channel: each.position == {NAME: 0})
+                source.version = 3
+                await eventually_async(lambda each=channel: each.position == {NAME: 3})
+                kept.append(len(channel.all_since(0)))
         return kept, budget.used
 
     assert asyncio.run(run()) == ([1, 1], 0)
+
+
+def test_channel_without_subscribers_reads_nothing() -> None:
+    async def run() -> tuple[list[int], Position | None]:
+        source, pause, looks = CountedSource(OSError()), 0.3, []
+        channel = Channel(source, "0123abcd", 1 << 20, 0.01)
+        with stopping(channel):
+            await channel.news_within(pause)
+            looks.append(source.looks)
+            with channel.subscriber():
+                await eventually_async(lambda: source.looks > 3)
+            await channel.news_within(pause)  # a look that had begun may end
+            looks.append(source.looks)
+            await channel.news_within(pause)
+            looks.append(source.looks)
+            source.version = 1
+            with channel.subscriber():
+                await channel.look_within(10)
+                return looks, channel.position
+
+    (first, second, third), position = asyncio.run(run())
+    assert first == 0
+    assert second == third > 3
+    assert position == {NAME: 1}
+
+
+def test_returning_subscriber_gets_a_position_of_now() -> None:
+    """Otherwise a poll that waits for nothing would always be told what the poll before it could have had."""
+
+    async def run() -> list[Position | None]:
+        source, positions = FailingSource(OSError()), []
+        source.failures = 0
+        channel = Channel(source, "0123abcd", 1 << 20, 60.0)
+        with stopping(channel):
+            for version in range(3):
+                source.version = version
+                with channel.subscriber():
+                    await channel.look_within(10)
+                    positions.append(channel.position)
+        return positions
+
+    assert asyncio.run(run()) == [{NAME: 0}, {NAME: 1}, {NAME: 2}]
