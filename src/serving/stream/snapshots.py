@@ -32,6 +32,8 @@ class Snapshots:
         self._is_open = True
         self._lock = asyncio.Lock()
         self._kept: list[Message] = []
+        self._unshared: Position | None = None
+        """The last position whose snapshot can't be cached."""
         self.position: Position | None = None
         """Position of the cached snapshot."""
 
@@ -41,24 +43,36 @@ class Snapshots:
         Raises:
             MillraceError: if the rows can't be read.
         """
-        async with self._lock:
-            if self.position != position:
-                rest = self._messages(subject, position)
-                found, size = [], 0
-                async for message in rest:
-                    found.append(message)
-                    size += len(message.json)
-                    if size > _SHARED_BYTES:
-                        break
-                else:
-                    self._keep(found, position, size * _COPIES)
-            else:
-                found, rest = self._kept, None
-        for message in found:
+        rest = self._messages(subject, position)
+        for message in await self._shared(rest, position):
             yield message
-        if rest is not None:
-            async for message in rest:
-                yield message
+        async for message in rest:
+            yield message
+
+    async def _shared(self, messages: AsyncGenerator[Message, None], position: Position) -> list[Message]:
+        """The cached messages, or the first ones that were read to find out whether they can be cached.
+
+        Each subscriber reads what can't be by itself, and no more of it than it takes.
+        """
+        if self._unshared == position:
+            return []
+        async with self._lock:
+            if self.position == position:
+                await messages.aclose()
+                return self._kept
+            return [] if self._unshared == position else await self._share(messages, position)
+
+    async def _share(self, messages: AsyncGenerator[Message, None], position: Position) -> list[Message]:
+        """Read messages, and cache them if they are few and small. Else the first ones are returned."""
+        found, size = [], 0
+        async for message in messages:
+            found.append(message)
+            size += len(message.json)
+            if size > _SHARED_BYTES:
+                self._unshared = position
+                return found
+        self._keep(found, position, size * _COPIES)
+        return found
 
     def close(self) -> None:
         """Keep no snapshot from now on."""
@@ -75,6 +89,8 @@ class Snapshots:
         if self._is_open and self._budget.has_room(size):
             self._kept, self.position, self._bytes = found, position, size
             self._budget.used += size
+        else:
+            self._unshared = position
 
     async def _messages(self, subject: Subject, position: Position) -> AsyncGenerator[Message, None]:
         yield reset_message(subject, position)

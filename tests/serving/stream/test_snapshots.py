@@ -1,0 +1,69 @@
+"""Small snapshots are shared; of a large one, each subscriber reads what it takes."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Sequence
+
+import pytest
+
+from serving.sources.row_changes import Position
+from serving.sources.table_source import TableSource
+from serving.stream.byte_budget import ByteBudget
+from serving.stream.messages import Message
+from serving.stream.resume_token import Subject
+from serving.stream.snapshots import Snapshots
+
+NAME = "gold.things"
+AT, LATER = {NAME: 1}, {NAME: 2}
+SUBJECT = Subject("0123abcd", (), {NAME: "ab"})
+
+
+class CountedRows(TableSource):
+    """Rows of 1 KiB, in chunks of 100; counts the chunks that are read."""
+
+    def __init__(self, chunks: int) -> None:
+        self.read = 0
+        self._chunks = chunks
+
+    def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
+        del position
+        for _ in range(self._chunks):
+            self.read += 1
+            yield [b'"%s"' % (b"x" * 1022)] * 100
+
+
+async def take(messages: AsyncGenerator[Message, None], count: int) -> list[Message]:
+    return [await anext(messages) for _ in range(count)]
+
+
+def test_small_snapshot_is_read_once_for_all() -> None:
+    async def run() -> list[list[Message]]:
+        snapshots = Snapshots(source, ByteBudget())
+        return [[each async for each in snapshots.read(SUBJECT, AT)] for _ in range(20)]
+
+    source = CountedRows(5)
+    found = asyncio.run(run())
+    assert source.read == 5
+    assert [each.kind for each in found[-1]] == ["reset", *["rows"] * 5]
+    assert all(each == found[0] for each in found)
+
+
+@pytest.mark.parametrize(("chunks", "budget"), [(100, None), (5, 1000)], ids=["too large", "no room"])
+def test_subscribers_read_what_they_take_of_a_snapshot_that_is_not_shared(
+    chunks: int, budget: int | None
+) -> None:
+    async def run() -> list[Message]:
+        snapshots, open_ = Snapshots(source, ByteBudget(budget)), []
+        for _ in range(20):
+            open_.append(snapshots.read(SUBJECT, AT))
+            await take(open_[-1], 2)
+        found = [each async for each in snapshots.read(SUBJECT, LATER)]
+        for each in open_:
+            await each.aclose()
+        return found
+
+    source = CountedRows(chunks)
+    found = asyncio.run(run())
+    assert source.read <= 12 + 20 * 3 + chunks
+    assert [each.kind for each in found] == ["reset", *["rows"] * chunks]
+    assert found[-1].position == SUBJECT.token(LATER)
+    assert not any(each.position for each in found[:-1])
