@@ -1,6 +1,7 @@
 """Runs the streaming API."""
 
 import ctypes
+import gc
 import logging
 import socket
 import sys
@@ -75,6 +76,7 @@ def serve(served: Served) -> None:
     )
     sys.setswitchinterval(_SWITCH_SECONDS)
     _return_memory()
+    _exempt_from_collection()
     listening = config.bind_socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
@@ -83,6 +85,12 @@ def serve(served: Served) -> None:
         # Aborts closed connections with unsent data; longer than the send timeout, which is logged.
         listening.setsockopt(socket.IPPROTO_TCP, timeout, int(3_000 * served.send_timeout))
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def _exempt_from_collection() -> None:
+    """Leave the objects of all modules out of garbage collections, for which the event loop waits."""
+    gc.collect()
+    gc.freeze()
 
 
 def _return_memory() -> None:
