@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -19,9 +20,10 @@ from serving.api.following import Following, log_slow
 from serving.api.readers import Readers, UnknownReaderError
 from serving.api.receipts import Receipts
 from serving.api.requests import as_of_of, receipt_of, seconds_of, terms_of, wanted_of
+from serving.api.rows import open_rows
 from serving.api.sessions import Sessions
 from serving.api.sockets import Sockets
-from serving.api.timed_stream import TimedStream, in_pieces
+from serving.api.timed_stream import TimedStream
 from serving.query_limits import TryLaterError
 from serving.sources.table_source import view_of
 from serving.stream.hub import Hub
@@ -30,6 +32,9 @@ from serving.stream.subscription import Terms
 _POLL_SECONDS = 25.0
 _MOST_POLL_SECONDS = 120.0
 _RETRY_SECONDS = "5"
+_LINES = "application/x-ndjson"
+_THREADS = 64
+"""Threads that read files: more than a few readers can occupy with large tables."""
 _NO_STORE = {"Cache-Control": "no-store"}
 
 POSITION = "Millrace-Position"
@@ -113,24 +118,18 @@ class StreamingApi:
         """The rows now, a JSON object a line, with the position in a header."""
         reader, fields = self._readers.find(request), request.query_params
         wanted, as_of, role = wanted_of(fields), as_of_of(fields), reader.role
-        if (receipt := receipt_of(fields)) is not None:
-            wait = seconds_of(fields, "wait", _POLL_SECONDS, _MOST_POLL_SECONDS)
-            await self._receipts.wait_for(receipt, wait, reader.name)
-        source = await self._hub.open_source(wanted, role, reader.name)
-        position = await asyncio.to_thread(self._hub.position_of, source, as_of)
-        if position is None:
-            raise TryLaterError("a table of the query is not there yet", "Try again later")
-        token = (await asyncio.to_thread(self._hub.subject, wanted, role, source)).token(position)
-        self._following.seen(reader, wanted).note(position)
-        lines = (b"".join(row + b"\n" for row in rows) for rows in source.rows(position))
-        return TimedStream(
-            in_pieces(lines),
-            "application/x-ndjson",
-            {POSITION: token, **_NO_STORE},
-            self._send_timeout,
-            partial(log_slow, request, wanted),
-            self._following.reading(reader),
-        )
+        with ExitStack() as during:
+            during.enter_context(self._following.reading(reader))
+            if (receipt := receipt_of(fields)) is not None:
+                wait = seconds_of(fields, "wait", _POLL_SECONDS, _MOST_POLL_SECONDS)
+                await self._receipts.wait_for(receipt, wait, reader.name)
+            opened = await self._hub.in_thread(wanted, open_rows, self._hub, wanted, as_of, role, reader.name)
+            self._following.seen(reader, wanted).note(opened.position)
+            headers = {POSITION: opened.token, **_NO_STORE}
+            if opened.rest is None:
+                return Response(opened.first, 200, headers, _LINES)
+            log = partial(log_slow, request, wanted)
+            return TimedStream(opened.pieces(), _LINES, headers, self._send_timeout, log, during.pop_all())
 
     async def stream(self, request: Request) -> Response:
         """Server-sent events: a snapshot or what was missed, then changes."""
@@ -196,6 +195,7 @@ class StreamingApi:
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
         del app
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "reading"))
         self._hub.start()
         following = asyncio.create_task(self._readers.follow_policy())
         yield

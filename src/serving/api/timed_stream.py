@@ -1,13 +1,11 @@
 """A streamed response that ends if its reader does not take it in time."""
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from starlette.responses import StreamingResponse
 from starlette.types import Message, Receive, Scope, Send
-
-_PIECE_BYTES = 32 << 10
 
 
 class _SlowReaderError(Exception):
@@ -27,7 +25,7 @@ class TimedStream(StreamingResponse):
 
     def __init__(
         self,
-        parts: AsyncIterable[bytes] | Iterable[bytes],
+        parts: AsyncIterable[bytes],
         media_type: str,
         headers: dict[str, str],
         send_timeout: float,
@@ -53,14 +51,3 @@ class TimedStream(StreamingResponse):
                 await super().__call__(scope, receive, send_in_time)
             except _SlowReaderError:
                 self._log(f"disconnected, it took nothing for {self._send_timeout:g} s")
-
-
-def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces of at least 32 KiB: each takes a thread and a turn of the event loop."""
-    waiting = bytearray()
-    for part in parts:
-        waiting += part
-        if len(waiting) >= _PIECE_BYTES:
-            yield bytes(waiting)
-            waiting.clear()
-    yield bytes(waiting)

@@ -2,12 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
@@ -27,6 +27,7 @@ from serving.stream.log_poller import LogPoller
 from serving.stream.resume_token import Subject
 from serving.stream.subscription import Subscription, Terms
 
+_T = TypeVar("_T")
 _TOKEN_DIGITS = 8
 _THREADS = 64
 _LOOK_SECONDS = 1.0
@@ -181,9 +182,13 @@ class Hub:
         return len(self._channels)
 
     async def open_source(self, wanted: Wanted, role: Role, reader: str = "") -> Source:
-        """The source of a table or query, see `source`. Waiting queries hold no thread of others."""
+        """The source of a table or query, see `source`."""
+        return await self.in_thread(wanted, self.source, wanted, role, reader)
+
+    async def in_thread(self, wanted: Wanted, call: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a function in a thread. Queries that wait for their turn hold no thread of tables."""
         threads = self._threads if wanted.sql is not None else None
-        return await asyncio.get_running_loop().run_in_executor(threads, self.source, wanted, role, reader)
+        return await asyncio.get_running_loop().run_in_executor(threads, call, *arguments)
 
     def source(self, wanted: Wanted, role: Role, reader: str = "") -> Source:
         """The source of a table or query as a role sees it.

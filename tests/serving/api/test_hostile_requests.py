@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,8 @@ from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.role import Role
 from serving.api.following import Following
 from serving.api.readers import Reader
-from serving.api.timed_stream import TimedStream, in_pieces
+from serving.api.rows import in_pieces
+from serving.api.timed_stream import TimedStream
 from serving.query_limits import TryLaterError
 
 DEEP = "[" * 15_000
@@ -60,6 +61,10 @@ def reader(home: Path) -> Reader:
 def test_reader_who_takes_nothing_is_disconnected(tmp_path: Path) -> None:
     following, logged = Following(), list[str]()
 
+    async def parts() -> AsyncGenerator[bytes, None]:
+        yield b"a"
+        yield b"b"
+
     async def parts_without_end() -> None:
         async def receive() -> Message:
             return await asyncio.get_running_loop().create_future()
@@ -69,7 +74,7 @@ def test_reader_who_takes_nothing_is_disconnected(tmp_path: Path) -> None:
                 await asyncio.get_running_loop().create_future()
 
         reading = following.reading(reader(tmp_path))
-        stream = TimedStream(iter([b"a", b"b"]), "text/plain", {}, 0.05, logged.append, reading)
+        stream = TimedStream(parts(), "text/plain", {}, 0.05, logged.append, reading)
         await asyncio.wait_for(stream({"type": "http"}, receive, send), 20)
 
     asyncio.run(parts_without_end())
@@ -90,7 +95,7 @@ def test_few_requests_for_rows_are_answered_to_a_reader_at_once(tmp_path: Path) 
 
 def test_rows_are_sent_in_few_pieces() -> None:
     parts = [b"x" * 5_000] * 100
-    pieces = list(in_pieces(parts))
+    pieces = list(in_pieces(iter(parts)))
     assert b"".join(pieces) == b"".join(parts)
     assert len(pieces) <= 15
-    assert list(in_pieces([])) == [b""]
+    assert list(in_pieces(iter([]))) == [b""]

@@ -35,10 +35,14 @@ async def take(messages: AsyncGenerator[Message, None], count: int) -> list[Mess
     return [await anext(messages) for _ in range(count)]
 
 
+async def take_all(messages: AsyncGenerator[Message, None]) -> list[Message]:
+    return [each async for each in messages]
+
+
 def test_small_snapshot_is_read_once_for_all() -> None:
     async def run() -> list[list[Message]]:
         snapshots = Snapshots(source, ByteBudget())
-        return [[each async for each in snapshots.read(SUBJECT, AT)] for _ in range(20)]
+        return [await take_all(snapshots.read(SUBJECT, AT)) for _ in range(20)]
 
     source = CountedRows(5)
     found = asyncio.run(run())
@@ -56,7 +60,7 @@ def test_subscribers_read_what_they_take_of_a_snapshot_that_is_not_shared(
         for _ in range(20):
             open_.append(snapshots.read(SUBJECT, AT))
             await take(open_[-1], 2)
-        found = [each async for each in snapshots.read(SUBJECT, LATER)]
+        found = await take_all(snapshots.read(SUBJECT, LATER))
         for each in open_:
             await each.aclose()
         return found
