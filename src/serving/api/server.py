@@ -2,9 +2,11 @@
 
 import ctypes
 import gc
+import importlib
 import logging
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 
 import uvicorn
@@ -27,6 +29,10 @@ _RECEIVE_BUFFER = 16 << 10
 
 _SWITCH_SECONDS = 0.0005
 """Seconds after which a thread of Python lets the event loop go on, which waits at each read and write."""
+_LATE_IMPORTS = ("deltalake", "pandas", "pyarrow.parquet")
+"""Modules that the first requests would import, with a third of all objects."""
+_COLLECTIONS = (5_000, 10, 10)
+"""Thresholds of the garbage collector: full collections are rare, since each stops all threads."""
 _ARENAS, _MAPPED_BYTES = 2, 128 << 10
 """Heaps of glibc, of which there are 16 on two cores, and bytes of a block that gets pages of its own."""
 
@@ -76,6 +82,7 @@ def serve(served: Served) -> None:
     )
     sys.setswitchinterval(_SWITCH_SECONDS)
     _return_memory()
+    config.load()
     _exempt_from_collection()
     listening = config.bind_socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
@@ -89,8 +96,12 @@ def serve(served: Served) -> None:
 
 def _exempt_from_collection() -> None:
     """Leave the objects of all modules out of garbage collections, for which the event loop waits."""
+    for name in _LATE_IMPORTS:
+        with suppress(ImportError):
+            importlib.import_module(name)
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*_COLLECTIONS)
 
 
 def _return_memory() -> None:

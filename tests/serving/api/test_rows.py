@@ -35,7 +35,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def counted(loop: Any, executor: Any, call: Callable[..., Any], *arguments: Any) -> Any:
         inner = call.args[0] if isinstance(call, partial) else call
-        if not isinstance(getattr(inner, "__self__", None), WebhookStore):  # webhooks are looked for all the time
+        if not isinstance(
+            getattr(inner, "__self__", None), WebhookStore
+        ):  # webhooks are looked for all the time
             found.append(inner.__name__)
         return run(loop, executor, call, *arguments)
 
