@@ -14,6 +14,8 @@ MOST_OF_ADDRESS = MOST_CONNECTIONS // 2
 """Connections of one IP address; further ones are closed. A load balancer is one address."""
 MOST_AFTER_ANSWER = 4 << 20
 """Bytes of a body that are read after its answer: many clients read the answer only then."""
+REST_SECONDS = 0.005
+"""Seconds between two reads of such bytes, each of which takes a turn of the event loop from others."""
 
 
 class LimitedProtocol(H11Protocol):
@@ -28,14 +30,15 @@ class LimitedProtocol(H11Protocol):
         """Close the connection if its address has too many; else wait for the head of a request."""
         super().connection_made(transport)
         address = self.client and self.client[0]
-        addresses = [(getattr(each, "client", None) or ("",))[0] for each in self.connections]
-        if address and addresses.count(address) > MOST_OF_ADDRESS:
-            transport.abort()
-            return
+        if address and len(self.connections) > MOST_OF_ADDRESS:  # else it can't have too many
+            addresses = [(getattr(each, "client", None) or ("",))[0] for each in self.connections]
+            if addresses.count(address) > MOST_OF_ADDRESS:
+                transport.abort()
+                return
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """Read a part of a request. A body that goes on long after its answer ends the connection."""
+        """Read a part of a request. A body that goes on after its answer is read slowly, and not for long."""
         if self.conn.their_state is h11.SEND_BODY and self.cycle.response_complete:
             if self.cycle is not self._answered:
                 self._answered, self._after_answer = self.cycle, 0
@@ -43,6 +46,7 @@ class LimitedProtocol(H11Protocol):
                 self.transport.abort()
                 return
             self._after_answer += len(data)  # the head of the next request may be in it, too
+            self._rest()
         super().data_received(data)
         if self.conn.their_state is h11.IDLE:
             self._await_head()
@@ -53,6 +57,16 @@ class LimitedProtocol(H11Protocol):
         """Stop waiting."""
         self._stop_waiting()
         super().connection_lost(exc)
+
+    def _rest(self) -> None:
+        self.transport.pause_reading()
+        self.loop.call_later(REST_SECONDS, self._read_on)
+
+    def _read_on(self) -> None:
+        if (
+            not self.transport.is_closing() and not self.flow.read_paused
+        ):  # by a full buffer of a next request
+            self.transport.resume_reading()
 
     def _await_head(self) -> None:
         if self._deadline is None and not self.transport.is_closing():

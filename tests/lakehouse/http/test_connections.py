@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
 from kit.polling import eventually
-from lakehouse.http.connections import MOST_AFTER_ANSWER, LimitedProtocol
+from lakehouse.http.connections import MOST_AFTER_ANSWER, REST_SECONDS, LimitedProtocol
 from millrace.local.process.ports import stable_port
 
 PART = b"x" * (64 << 10)
@@ -90,5 +90,46 @@ def test_body_after_a_head_in_the_last_bytes_of_a_refused_body_counts_anew() -> 
         await asyncio.gather(*protocol.tasks)
         protocol.connection_lost(None)
         transport.abort.assert_not_called()
+
+    asyncio.run(send())
+
+
+def test_rest_of_a_refused_body_is_read_in_intervals() -> None:
+    async def send() -> list[str]:
+        transport, calls = create_autospec(asyncio.Transport, instance=True), []
+        transport.is_closing.return_value = False
+        protocol = LimitedProtocol(uvicorn.Config(refuse, lifespan="off"), ServerState(), {})
+        protocol.connection_made(transport)
+        protocol.data_received(f"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {1 << 20}\r\n\r\n".encode())
+        await asyncio.gather(*protocol.tasks)
+        for _ in range(3):
+            transport.reset_mock()
+            protocol.data_received(PART)
+            calls += [each[0] for each in transport.method_calls if each[0].endswith("_reading")]
+            transport.reset_mock()
+            read_on = asyncio.get_running_loop().create_future()
+            transport.resume_reading.side_effect = lambda: read_on.done() or read_on.set_result(None)  # noqa: B023
+            await asyncio.wait_for(read_on, 200 * REST_SECONDS)
+        protocol.connection_lost(None)
+        return calls
+
+    assert asyncio.run(send()) == ["pause_reading"] * 3
+
+
+def test_full_buffer_of_the_next_request_stays_paused() -> None:
+    async def send() -> None:
+        transport = create_autospec(asyncio.Transport, instance=True)
+        transport.is_closing.return_value = False
+        protocol = LimitedProtocol(uvicorn.Config(refuse, lifespan="off"), ServerState(), {})
+        protocol.connection_made(transport)
+        head = f"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {len(PART)}\r\n\r\n".encode()
+        protocol.data_received(head)
+        await asyncio.gather(*protocol.tasks)
+        protocol.data_received(PART)
+        protocol.flow.pause_reading()
+        transport.reset_mock()
+        protocol._read_on()
+        transport.resume_reading.assert_not_called()
+        protocol.connection_lost(None)
 
     asyncio.run(send())
