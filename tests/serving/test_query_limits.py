@@ -1,6 +1,7 @@
 """Queries end at their limits of time, memory and result size, and wait for their turn."""
 
 import asyncio
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -155,6 +156,24 @@ def test_process_gives_the_result_of_the_query(home: Path, processes: QueryProce
     assert (opened.versions, opened.query.tables) == ({NAME: 0}, (NAME,))
     assert opened.result.columns == again.columns == here.columns == ["visitor_id", "touches"]
     assert sorted(opened.result.keyed()) == sorted(again.keyed()) == sorted(here.keyed())
+
+
+@pytest.mark.parametrize("key", ["", " GROUP BY ALL"], ids=["without a key", "with a key"])
+def test_result_is_in_few_parts(home: Path, key: str) -> None:
+    sql = f"SELECT touch_id, visitor_id, repeat('x', 1000) AS text FROM {NAME}{key}"
+    _, *parts = result_parts(FolderTables(home / "warehouse"), admit(sql), {NAME: 0})
+    rows = [row for part in parts if isinstance(part, Part) for _, row in part.keyed()]
+    assert len(parts) <= 10
+    assert sorted(json.loads(row)["touch_id"] for row in rows) == sorted(f"t{each}" for each in range(ROWS))
+
+
+def test_small_rows_are_joined_to_few_parts(home: Path) -> None:
+    sql = f"SELECT t0.touch_id AS a, t1.touch_id AS b FROM {NAME} AS t0, {NAME} AS t1"
+    _, *parts = result_parts(FolderTables(home / "warehouse"), admit(sql), {NAME: 0})
+    sizes = [part.size for part in parts if isinstance(part, Part)]
+    assert all(size >= 32 << 10 for size in sizes[:-1])
+    assert max(sizes) < 64 << 10
+    assert sum(len(list(part.keyed())) for part in parts if isinstance(part, Part)) == ROWS**2
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The result of a standing query at versions of its tables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import duckdb
@@ -18,6 +18,9 @@ from serving.query_limits import QueryRunner
 from serving.role_query import answer_in_batches
 from serving.sources.row_changes import KeyedRow
 from serving.sources.source import CHUNK
+
+_PART_BYTES = 32 << 10
+"""Least bytes of a part, except for the last one: whoever receives it takes the interpreter lock for each."""
 
 
 class Part(NamedTuple):
@@ -52,7 +55,7 @@ def result_parts(
     """The columns of a result, then its rows as they come from DuckDB; see `compute`."""
     runner = runner or QueryRunner()
     key: tuple[str, ...] | None = None
-    size = 0
+    size, waiting = 0, list[Part]()
     for batch in _batches(tables, query, versions, role, runner):
         if key is None:
             columns = batch.schema.names
@@ -61,7 +64,17 @@ def result_parts(
         for part in _parts(batch, key):
             size += part.size
             runner.check_size(0, size)
-            yield part
+            waiting.append(part)
+            if sum(each.size for each in waiting) >= _PART_BYTES:
+                yield _joined(waiting)
+                waiting.clear()
+    if waiting:
+        yield _joined(waiting)
+
+
+def _joined(parts: Sequence[Part]) -> Part:
+    keys = [part.keys for part in parts if part.keys is not None]
+    return Part(b"\n".join(part.rows for part in parts), b"\n".join(keys) if keys else None)
 
 
 def _parts(batch: pa.RecordBatch, key: tuple[str, ...]) -> Iterator[Part]:

@@ -35,9 +35,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def counted(loop: Any, executor: Any, call: Callable[..., Any], *arguments: Any) -> Any:
         inner = call.args[0] if isinstance(call, partial) else call
-        if not isinstance(
-            getattr(inner, "__self__", None), WebhookStore
-        ):
+        if not isinstance(getattr(inner, "__self__", None), WebhookStore):
             found.append(inner.__name__)
         return run(loop, executor, call, *arguments)
 
