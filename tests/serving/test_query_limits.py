@@ -138,7 +138,7 @@ def test_results_are_limited_in_total_and_by_reader() -> None:
         Result([["a"], part], memory, "three")
     del first
     Result([["a"], part], memory, "one")
-    assert list(second.chunks()) == [[part.rows]]
+    assert list(second.lines()) == [part.rows]
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,7 @@ class QueryProcesses:
         """
         with self._running("open", reader, tables, sql, role) as items:
             query, versions = next(items), next(items)
-            return Opened(query, versions or None, Result(items, self._memory, reader))
+            return Opened(query, versions or None, self._result(items, reader))
 
     def compute(
         self,
@@ -88,7 +88,10 @@ class QueryProcesses:
             MillraceError: if the query fails or exceeds a limit, or a version can't be read any more.
         """
         with self._running("compute", reader, tables, query, versions, role) as items:
-            return Result(items, self._memory, reader)
+            return self._result(items, reader)
+
+    def _result(self, items: Iterator[Any], reader: str) -> Result:
+        return Result(items, self._memory, reader, self._spills.start())
 
     @contextmanager
     def _running(

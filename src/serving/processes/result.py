@@ -1,10 +1,12 @@
-"""Results of queries as JSON, and their memory limits, in total and per reader."""
+"""Results of queries as JSON, and how many bytes are kept, in total and per reader."""
 
 import threading
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
+from serving.processes.stored_parts import StoredParts
 from serving.query_limits import QueryLimits, TryLaterError
 from serving.sources.query_result import Part
 from serving.sources.row_changes import KeyedRow, RowChange, as_whole, result_changes
@@ -49,13 +51,18 @@ class Result:
         items: the columns, then its rows in parts.
         memory: reserves its bytes; None: without limit.
         reader: for whom they are reserved.
+        folder: for what is stored on disk; None: in the system's folder of temporary files.
     """
 
     def __init__(
-        self, items: Iterable[list[str] | Part], memory: ResultMemory | None = None, reader: str = ""
+        self,
+        items: Iterable[list[str] | Part],
+        memory: ResultMemory | None = None,
+        reader: str = "",
+        folder: Path | None = None,
     ) -> None:
         self.columns: list[str] = []
-        self._parts: list[Part] = []
+        self._parts = StoredParts(folder)
         taken: list[int] = []
         if memory is not None:
             weakref.finalize(self, memory.free, reader, taken)
@@ -64,14 +71,14 @@ class Result:
                 if memory is not None:
                     memory.take(reader, item.size)
                     taken.append(item.size)
-                self._parts.append(item)
+                self._parts.add(item)
             else:
                 self.columns = item
 
-    def chunks(self) -> Iterator[Sequence[bytes]]:
-        """The rows, in chunks."""
+    def lines(self) -> Iterator[bytes]:
+        """The rows, one a line, in parts."""
         for part in self._parts:
-            yield part.rows.split(b"\n")
+            yield part.rows
 
     def keyed(self) -> Iterator[KeyedRow]:
         """The rows with their keys."""

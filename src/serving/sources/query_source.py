@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lakehouse.access.role import Role
@@ -86,9 +86,9 @@ class QuerySource:
         committed = max(self.written_at(upto)) / 1e9
         yield ChangeGroup(rows, upto, committed or None, has_key)
 
-    def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
+    def rows(self, position: Position) -> Iterator[bytes]:
         """The result."""
-        yield from self._result_at(position).chunks()
+        yield from self._result_at(position).lines()
 
     def _result_at(self, position: Position) -> Result:
         at = self._place(position)

@@ -1,6 +1,6 @@
 """The interface of tables and standing queries: rows at a position, changes between two positions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from serving.sources.row_changes import ChangeGroup, Position
@@ -42,8 +42,8 @@ class Source(Protocol):
             MillraceError: if they can't be read any more.
         """
 
-    def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
-        """All rows at a position as JSON, in chunks. All files are read before the first chunk.
+    def rows(self, position: Position) -> Iterator[bytes]:
+        """All rows at a position as JSON, one a line, in parts. All files are read before the first part.
 
         Raises:
             MillraceError: if they can't be read any more.

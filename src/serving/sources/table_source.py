@@ -1,6 +1,6 @@
 """A table as a source, with one group of changes per commit."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain, repeat, takewhile
 from typing import TYPE_CHECKING, Any
@@ -80,15 +80,15 @@ class TableSource:
         for version in versions:
             yield self._group(version, self._shared.read(self._tables, self._table, version))
 
-    def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
+    def rows(self, position: Position) -> Iterator[bytes]:
         """The rows of a version."""
         if position[self._name] < 0:
             return
         rows = self._tables.rows(self._table, position[self._name])
         for view in self._views:
             rows = view.apply(rows)
-        for batch in rows.to_batches(CHUNK):
-            yield [row_json(row) for row in batch.to_pylist()]
+        for batch in filter(len, rows.to_batches(CHUNK)):
+            yield b"\n".join(map(row_json, batch.to_pylist()))
 
     def _group(self, version: int, changes: pa.Table) -> ChangeGroup:
         for view in self._views:

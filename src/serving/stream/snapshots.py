@@ -94,12 +94,12 @@ class Snapshots:
 
     async def _messages(self, subject: Subject, position: Position) -> AsyncGenerator[Message, None]:
         yield reset_message(subject, position)
-        waiting: list[bytes] | None = None
+        waiting: bytes | None = None
         async for rows in in_thread(self._source.rows(position)):
             if waiting is not None:
                 yield rows_message(waiting, position, None)
-            waiting = list(rows)
-        yield rows_message(waiting or [], position, subject.token(position))
+            waiting = rows
+        yield rows_message(waiting or b"", position, subject.token(position))
 
 
 async def in_thread(found: Iterator[_T]) -> AsyncIterator[_T]:

@@ -1,7 +1,7 @@
 """A channel publishes each group once, also when reading fails in between."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 import pytest
@@ -46,7 +46,7 @@ class FailingSource:
                 raise self._error
             yield ChangeGroup([], {NAME: version})
 
-    def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
+    def rows(self, position: Position) -> Iterator[bytes]:
         del position
         yield from ()
 

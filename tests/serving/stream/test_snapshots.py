@@ -1,7 +1,7 @@
 """Small snapshots are shared; of a large one, each subscriber reads what it takes."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 
 import pytest
 
@@ -24,11 +24,11 @@ class CountedRows(TableSource):
         self.read = 0
         self._chunks = chunks
 
-    def rows(self, position: Position) -> Iterator[Sequence[bytes]]:
+    def rows(self, position: Position) -> Iterator[bytes]:
         del position
         for _ in range(self._chunks):
             self.read += 1
-            yield [b'"%s"' % (b"x" * 1022)] * 100
+            yield b"\n".join([b'"%s"' % (b"x" * 1022)] * 100)
 
 
 async def take(messages: AsyncGenerator[Message, None], count: int) -> list[Message]:
