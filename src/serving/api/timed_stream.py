@@ -30,7 +30,7 @@ class TimedStream(StreamingResponse):
         headers: dict[str, str],
         send_timeout: float,
         log: Callable[[str], None],
-        during: AbstractContextManager[None] | None = None,
+        during: AbstractContextManager[object] | None = None,
     ) -> None:
         super().__init__(parts, media_type=media_type, headers=headers)
         self._send_timeout = send_timeout
