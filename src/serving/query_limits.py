@@ -34,7 +34,7 @@ class QueryLimits:
         result_bytes: bytes of its result, in Arrow's format or as JSON.
         at_once: queries that run at the same time, one of each reader.
         waiting: queries of a reader that wait.
-        kept_bytes: bytes of results that are being sent, or kept for changes.
+        kept_bytes: bytes of results that are being sent, or kept for changes; most of them are on disk.
         kept_bytes_of_reader: those of one reader.
     """
 
@@ -46,7 +46,7 @@ class QueryLimits:
     result_bytes: int = 16 << 20
     at_once: int = 3
     waiting: int = 8
-    kept_bytes: int = 48 << 20
+    kept_bytes: int = 128 << 20
     kept_bytes_of_reader: int = 32 << 20
 
 
