@@ -158,6 +158,27 @@ def test_process_gives_the_result_of_the_query(home: Path, processes: QueryProce
     assert sorted(opened.result.keyed()) == sorted(again.keyed()) == sorted(here.keyed())
 
 
+def test_answer_does_not_wait_for_the_end_of_its_process(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next query of its reader does."""
+    may_end, tables = threading.Event(), FolderTables(home / "warehouse")
+
+    def await_end(connection: object) -> None:
+        assert may_end.wait(30)
+
+    monkeypatch.setattr("serving.processes.fork_server._await_end", await_end)
+    found = QueryProcesses(QueryLimits(seconds=0.5))
+    try:
+        sql = f"SELECT count(*) AS n FROM {NAME}"
+        assert list(found.open(tables, sql, None, "one").result.lines()) == [b'{"n":300}']
+        with pytest.raises(TryLaterError, match="too many queries run"):
+            found.open(tables, sql, None, "one")
+        may_end.set()
+        assert list(found.open(tables, sql, None, "one").result.lines()) == [b'{"n":300}']
+    finally:
+        may_end.set()
+        found.stop()
+
+
 @pytest.mark.parametrize("key", ["", " GROUP BY ALL"], ids=["without a key", "with a key"])
 def test_result_is_in_few_parts(home: Path, key: str) -> None:
     sql = f"SELECT touch_id, visitor_id, repeat('x', 1000) AS text FROM {NAME}{key}"

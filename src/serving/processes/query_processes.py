@@ -2,7 +2,9 @@
 
 import time
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing, contextmanager
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -51,6 +53,7 @@ class QueryProcesses:
         self._memory = ResultMemory(limits)
         self._forks = ForkServer()
         self._spills = SpillFolders(limits, folder)
+        self._ending = ThreadPoolExecutor(limits.at_once, "ending")
 
     def start(self) -> None:
         """Prepare for queries, so that the first one is not slow."""
@@ -59,6 +62,7 @@ class QueryProcesses:
 
     def stop(self) -> None:
         """End the processes."""
+        self._ending.shutdown()
         self._forks.stop()
         self._spills.stop()
 
@@ -97,25 +101,33 @@ class QueryProcesses:
     def _running(
         self, task: str, reader: str, tables: VersionedTables, *arguments: Any
     ) -> Iterator[Iterator[Any]]:
-        """The items of a task, which has ended after the block."""
-        with self._turns.turn(reader) as gives_way, self._spills.folder() as spill:
+        """The items of a task. If it fails, its process has ended after the block, else soon."""
+        with ExitStack() as held:
+            gives_way = held.enter_context(self._turns.turn(reader))
+            spill = held.enter_context(self._spills.folder())
             if not tables.is_local:  # a process of its own would open a connection to the catalog each time
                 yield TASKS[task](self._limits, spill, tables, *arguments)
                 return
             nice = LOWEST if gives_way else self._shares.nice(reader)
             content = (task, (tables, *arguments), self._limits, spill, nice)
-            with closing(self._run(reader, content)) as items:
+            try:
+                connection = held.enter_context(self._forks.fork())
+            except OSError:
+                raise _ENDED from None
+            with closing(self._received(connection, reader, content)) as items:
                 yield items
+            self._ending.submit(held.pop_all().close)  # the answer does not wait for the end of the process
 
-    def _run(self, reader: str, content: tuple[Any, ...]) -> Generator[Any, None, None]:
+    def _received(
+        self, connection: Connection, reader: str, content: tuple[Any, ...]
+    ) -> Generator[Any, None, None]:
         """Run a task in a process of its own, see `query_tasks.serve`."""
         item: Any = None
         since = time.monotonic()
         try:
-            with self._forks.fork() as connection:
-                connection.send(content)
-                while not isinstance(item := connection.recv(), Ended):
-                    yield item
+            connection.send(content)
+            while not isinstance(item := connection.recv(), Ended):
+                yield item
         except (EOFError, OSError):
             raise _ENDED from None
         finally:
