@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -68,18 +68,18 @@ class QueryRunner:
     Args:
         limits: the limits; None: no limits.
         spill: for what exceeds the memory; None: nothing may.
-        connect: opens a connection.
+        opened: opens a connection, and closes it at the end of the block.
     """
 
     def __init__(
         self,
         limits: QueryLimits | None = None,
         spill: Spill | None = None,
-        connect: Callable[[], Any] = connect,
+        opened: Callable[[], AbstractContextManager[Any]] | None = None,
     ) -> None:
         self._limits = limits
         self._spill = spill or Spill(Path(), 0)
-        self._connect = connect
+        self._opened = opened or (lambda: closing(connect()))
 
     @contextmanager
     def connection(self) -> Iterator[Any]:
@@ -90,11 +90,12 @@ class QueryRunner:
         """
         limits, spill = self._limits, self._spill
         if limits is None:
-            yield self._connect()
+            with self._opened() as connection:
+                yield connection
             return
         ended = threading.Event()
         try:
-            with closing(self._connect()) as connection:
+            with self._opened() as connection:
                 folder = str(spill.folder) if spill.size else ""
                 connection.execute(
                     f"SET memory_limit = '{limits.memory}B'; SET temp_directory = {text_literal(folder)};"

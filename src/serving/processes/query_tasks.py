@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -33,6 +34,8 @@ _OVERHEAD = 24 << 20
 
 _connections: list[Any] = []
 """A connection that was opened before this process was forked, which takes longer than most queries."""
+_used: list[Any] = []
+"""That connection, so that it is not freed."""
 
 
 def opened(
@@ -56,11 +59,19 @@ def computed(
     role: Role | None,
 ) -> Iterator[list[str] | Part]:
     """The columns of the result, then its rows in parts."""
-    yield from result_parts(tables, query, versions, role, QueryRunner(limits, spill, _connection))
+    yield from result_parts(tables, query, versions, role, QueryRunner(limits, spill, _opened))
 
 
-def _connection() -> Any:
-    return _connections.pop() if _connections else connect()
+def _opened() -> AbstractContextManager[Any]:
+    """The connection from before the fork, or a new one.
+
+    The former is not closed: that would free thousands of objects of DuckDB, whose pages would be copied
+    first, and the process ends soon.
+    """
+    if not _connections:
+        return closing(connect())
+    _used.append(_connections.pop())
+    return nullcontext(_used[-1])
 
 
 TASKS: Mapping[str, Callable[..., Iterator[object]]] = {"open": opened, "compute": computed}
