@@ -226,6 +226,14 @@ def test_fork_server_is_started_again_after_it_was_killed(home: Path, processes:
     )
 
 
+def test_stopped_fork_server_leaves_no_zombie() -> None:
+    found, before = QueryProcesses(LIMITS), set(psutil.Process().children())
+    found.start()
+    assert set(psutil.Process().children()) > before
+    found.stop()
+    assert set(psutil.Process().children()) <= before
+
+
 def test_waiting_queries_hold_no_thread_of_requests_for_tables(home: Path, tmp_path: Path) -> None:
     role = Role("admin", MaskKey(tmp_path))
     endless = Wanted(sql=f"SELECT count(*) AS n FROM {PRODUCT}")

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
+from typing import NamedTuple
 
 _IMPORTED = ("deltalake", "duckdb", "pandas", "pyarrow.parquet", "serving.processes.query_tasks")
 _END_SECONDS, _BYTES = 5.0, 64 << 10
@@ -24,7 +25,7 @@ class ForkServer:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._server: socket.socket | None = None
+        self._server: _Server | None = None
 
     def start(self) -> None:
         """Start the fork server, which imports modules while others go on."""
@@ -46,10 +47,10 @@ class ForkServer:
             for is_last in (False, True):
                 self._server = self._server or _start()
                 try:
-                    socket.send_fds(self._server, [b"\0"], [theirs.fileno()])
+                    socket.send_fds(self._server.side, [b"\0"], [theirs.fileno()])
                     break
                 except OSError:  # it has died
-                    self._server.close()
+                    self._server.end()
                     self._server = None
                     if is_last:
                         raise
@@ -59,8 +60,26 @@ class ForkServer:
         """End the fork server."""
         with self._lock:
             if self._server is not None:
-                self._server.close()
+                self._server.end()
                 self._server = None
+
+
+class _Server(NamedTuple):
+    """A running fork server.
+
+    Args:
+        side: receives the connections of new processes; it ends when this is closed.
+        process: the process.
+    """
+
+    side: socket.socket
+    process: "subprocess.Popen[bytes]"
+
+    def end(self) -> None:
+        """End it, and leave no zombie."""
+        self.side.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(_END_SECONDS)
 
 
 def _await_end(connection: Connection) -> None:
@@ -72,16 +91,16 @@ def _await_end(connection: Connection) -> None:
             pass
 
 
-def _start() -> socket.socket:
+def _start() -> _Server:
     ours, theirs = socket.socketpair()
     with theirs:
         number = str(theirs.fileno())
-        subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", __name__, number],
             pass_fds=[theirs.fileno()],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "MALLOC_ARENA_MAX": "1"},
         )
-    return ours
+    return _Server(ours, process)
 
 
 def serve(server: socket.socket, run: Callable[[Connection], None]) -> None:
