@@ -29,7 +29,7 @@ _RECEIVE_BUFFER = 16 << 10
 
 _SWITCH_SECONDS = 0.0005
 """Seconds after which a thread of Python lets the event loop go on, which waits at each read and write."""
-_LATE_IMPORTS = ("deltalake", "pandas", "pyarrow.parquet")
+_LATE_IMPORTS = ("anyio._backends._asyncio", "deltalake", "pandas", "pyarrow.parquet")
 """Modules that the first requests would import, with a third of all objects."""
 _COLLECTIONS = (5_000, 10, 10)
 """Thresholds of the garbage collector: full collections are rare, since each stops all threads."""
