@@ -8,14 +8,15 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from lakehouse.errors import MillraceError
 from serving.query_limits import TryLaterError
 from serving.sources.row_changes import ChangeGroup, Position, is_ahead
 from serving.sources.source import Source
+from serving.stream.attendance import Attendance
 from serving.stream.byte_budget import ByteBudget
 from serving.stream.log_poller import LogPoller
 from serving.stream.messages import Published
@@ -61,12 +62,6 @@ class Channel:
         """Number of groups since the channel was opened."""
         self.bytes_ended = 0
         """Bytes of these groups."""
-        self._subscribers = 0
-        self._used_at = time.monotonic()
-        self._arrivals = 0
-        """How often a subscriber has come while there was none."""
-        self._looked = 0
-        """The arrivals after which the log was read."""
         self._kept: deque[Published] = deque()
         self._kept_bytes = 0
         self._first: Position | None = None
@@ -78,33 +73,18 @@ class Channel:
         self._written_at: tuple[int, ...] = ()
         self._stopping = threading.Event()
         self._changed = threading.Event()
+        self.attendance = Attendance(self._changed)
+        """Who follows the channel: it is kept for them, and reads nothing without them."""
         self._poller = poller
         if poller is not None:
             poller.follow(source.tables, self._changed)
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
-    @contextmanager
-    def subscriber(self) -> Iterator[None]:
-        """Keep the channel open, and follow the source, during the block."""
-        self._subscribers += 1
-        if self._subscribers == 1:
-            self._arrivals += 1
-            self._changed.set()
-        try:
-            yield
-        finally:
-            self._subscribers -= 1
-            self._used_at = time.monotonic()
-
-    def is_used(self, seconds: float) -> bool:
-        """Whether the channel has a subscriber, or had one within the last `seconds`."""
-        return self._subscribers > 0 or time.monotonic() - self._used_at < seconds
-
     async def look_within(self, seconds: float) -> None:
         """Wait until the log was read since subscribers came, so that the position is not one before that."""
-        arrival, until = self._arrivals, time.monotonic() + seconds
-        while self._looked < arrival and (left := until - time.monotonic()) > 0:
+        arrival, until = self.attendance.arrivals, time.monotonic() + seconds
+        while self.attendance.served < arrival and (left := until - time.monotonic()) > 0:
             await self.news_within(left)
 
     async def news_within(self, seconds: float) -> bool:
@@ -157,8 +137,8 @@ class Channel:
             self._changed.clear()
             if self._stopping.is_set():
                 return
-            if self._subscribers:
-                arrival = self._arrivals
+            if self.attendance.present:
+                arrival = self.attendance.arrivals
                 position = self._try_to_look(position)
                 self._tell(self._has_looked, arrival)
 
@@ -246,8 +226,8 @@ class Channel:
         self._wake()
 
     def _has_looked(self, arrival: int) -> None:
-        if arrival > self._looked:
-            self._looked = arrival
+        if arrival > self.attendance.served:
+            self.attendance.served = arrival
             self._wake()
 
     def _recover(self) -> None:

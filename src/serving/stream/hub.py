@@ -246,7 +246,7 @@ class Hub:
         channel = self._channels.get(key)
         if channel is None:
             return
-        if channel.is_used(_LINGER_SECONDS):
+        if channel.attendance.is_used(_LINGER_SECONDS):
             self._close_later(key)
             return
         channel.stop()

@@ -80,7 +80,7 @@ class Subscription:
             MillraceError: if the source can't be followed.
             SlowSubscriberError: if too many bytes of changes wait.
         """
-        with self._channel.subscriber():
+        with self._channel.attendance.subscriber():
             async for message in self._wait():
                 yield message
             while True:

@@ -75,7 +75,7 @@ def test_groups_before_an_error_are_published_once(error: Exception) -> None:
     async def run() -> list[Mapping[str, int]]:
         source = FailingSource(error)
         channel = Channel(source, "0123abcd", 1 << 20, 0.01)
-        with stopping(channel), channel.subscriber():
+        with stopping(channel), channel.attendance.subscriber():
             await eventually_async(lambda: channel.position == {NAME: 0})
             source.version = 3
             await eventually_async(lambda: channel.position == {NAME: 3})
@@ -93,7 +93,7 @@ def test_channels_keep_few_bytes_together() -> None:
                 source = channel.source
                 assert isinstance(source, FailingSource)
                 stack.enter_context(stopping(channel))
-                stack.enter_context(channel.subscriber())
+                stack.enter_context(channel.attendance.subscriber())
                 await eventually_async(lambda each=channel: each.position == {NAME: 0})
                 source.version = 3
                 await eventually_async(lambda each=channel: each.position == {NAME: 3})
@@ -110,14 +110,14 @@ def test_channel_without_subscribers_reads_nothing() -> None:
         with stopping(channel):
             await channel.news_within(pause)
             looks.append(source.looks)
-            with channel.subscriber():
+            with channel.attendance.subscriber():
                 await eventually_async(lambda: source.looks > 3)
             await channel.news_within(pause)  # a look that had begun may end
             looks.append(source.looks)
             await channel.news_within(pause)
             looks.append(source.looks)
             source.version = 1
-            with channel.subscriber():
+            with channel.attendance.subscriber():
                 await channel.look_within(10)
                 return looks, channel.position
 
@@ -137,7 +137,7 @@ def test_returning_subscriber_gets_a_position_of_now() -> None:
         with stopping(channel):
             for version in range(3):
                 source.version = version
-                with channel.subscriber():
+                with channel.attendance.subscriber():
                     await channel.look_within(10)
                     positions.append(channel.position)
         return positions
