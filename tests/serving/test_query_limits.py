@@ -141,6 +141,14 @@ def test_results_are_limited_in_total_and_by_reader() -> None:
     assert list(second.lines()) == [part.rows]
 
 
+def test_result_that_fails_counts_no_longer_while_its_error_is_known() -> None:
+    memory, part = ResultMemory(QueryLimits(kept_bytes=50)), Part(b"x" * 20, None)
+    with pytest.raises(TryLaterError) as error:
+        Result([["a"], part, part, part], memory, "one")
+    assert list(Result([["a"], part, part], memory, "two").lines()) == [part.rows] * 2
+    assert error.tb is not None
+
+
 @pytest.fixture(scope="module")
 def processes() -> Iterator[QueryProcesses]:
     found = QueryProcesses(LIMITS)

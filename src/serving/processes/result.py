@@ -16,10 +16,10 @@ class ResultMemory:
     """Counts the bytes of results for as long as anything refers to them.
 
     Args:
-        limits: bytes of all results, and of those of a reader.
+        limits: bytes of all results, and of those of a reader; None: no limits.
     """
 
-    def __init__(self, limits: QueryLimits) -> None:
+    def __init__(self, limits: QueryLimits | None) -> None:
         self._limits = limits
         self._lock = threading.RLock()  # a collected result may be freed inside `take`
         self._used: Counter[str] = Counter()
@@ -31,11 +31,10 @@ class ResultMemory:
             TryLaterError: if there are too many.
         """
         with self._lock:
-            limits = self._limits
-            is_full = self._used.total() + size > limits.kept_bytes
-            if is_full or self._used[reader] + size > limits.kept_bytes_of_reader:
+            total, own, limits = self._used.total() + size, self._used[reader] + size, self._limits
+            if limits is not None and (total > limits.kept_bytes or own > limits.kept_bytes_of_reader):
                 raise TryLaterError("the results of other queries are still being read", "Try again later")
-            self._used[reader] += size
+            self._used[reader] = own
 
     def free(self, reader: str, sizes: Sequence[int]) -> None:
         """Return bytes."""
@@ -63,17 +62,20 @@ class Result:
     ) -> None:
         self.columns: list[str] = []
         self._parts = StoredParts(folder)
+        memory = memory or ResultMemory(None)
         taken: list[int] = []
-        if memory is not None:
-            weakref.finalize(self, memory.free, reader, taken)
-        for item in items:
-            if isinstance(item, Part):
-                if memory is not None:
+        free = weakref.finalize(self, memory.free, reader, taken)
+        try:
+            for item in items:
+                if isinstance(item, Part):
                     memory.take(reader, item.size)
                     taken.append(item.size)
-                self._parts.add(item)
-            else:
-                self.columns = item
+                    self._parts.add(item)
+                else:
+                    self.columns = item
+        except BaseException:
+            free()  # whoever has the error may have this result, too
+            raise
 
     def lines(self) -> Iterator[bytes]:
         """The rows, one a line, in parts."""

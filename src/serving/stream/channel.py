@@ -154,7 +154,7 @@ class Channel:
             if self.failure is not None and found is not None:
                 self._tell(self._recover)
             return found
-        self._tell(self._fail, failure)
+        self._tell(self._fail, failure.with_traceback(None))  # its frames have the channel, and its results
         self._stopping.wait(_RETRY_SECONDS)
         return found
 

@@ -1,6 +1,8 @@
 """A channel publishes each group once, also when reading fails in between."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
@@ -125,6 +127,28 @@ def test_channel_without_subscribers_reads_nothing() -> None:
     assert first == 0
     assert second == third > 3
     assert position == {NAME: 1}
+
+
+def test_failed_channel_is_freed_without_a_garbage_collection() -> None:
+    """Its results count as kept until then."""
+
+    async def run() -> "weakref.ref[FailingSource]":
+        source = FailingSource(TryLaterError("queries wait", "Later"))
+        source.failures = 1_000
+        channel, freed = Channel(source, "0123abcd", 1 << 20, 0.01), weakref.ref(source)
+        with stopping(channel), channel.attendance.subscriber():
+            await eventually_async(lambda: channel.position is not None)
+            source.version = 3
+            await eventually_async(lambda: channel.failure is not None)
+        channel._thread.join()
+        return freed
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert asyncio.run(run())() is None
+    finally:
+        gc.enable()
 
 
 def test_returning_subscriber_gets_a_position_of_now() -> None:
