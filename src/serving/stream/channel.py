@@ -26,6 +26,8 @@ from serving.stream.snapshots import Snapshots
 _LOG = logging.getLogger("serving")
 _RETRY_SECONDS = 1.0
 _FEW_BYTES = 64 << 10
+_LATEST = 8
+"""Groups whose messages are kept: subscribers who take their messages in time need no earlier ones."""
 
 
 class Channel:
@@ -207,6 +209,8 @@ class Channel:
     def _append(self, group: ChangeGroup) -> None:
         self.position = group.position
         self._kept.append(Published(group, self.subject))
+        if len(self._kept) > _LATEST:
+            self._kept[-_LATEST - 1].age()
         self.end += 1
         self.bytes_ended += group.size
         self._count(group.size)

@@ -55,7 +55,9 @@ class Message:
 
 
 class Published:
-    """A group with its messages, which are encoded once for all subscribers.
+    """A group with its messages, which are encoded once for all subscribers while it is one of the latest.
+
+    Its messages take several times the memory of its changes.
 
     Args:
         group: the changes.
@@ -68,10 +70,22 @@ class Published:
         self.token = subject.token(group.position)
         self._key = subject.key
         self._is_conflated = is_conflated
+        self._is_latest = True
+        self._messages: list[Message] | None = None
 
-    @cached_property
+    def age(self) -> None:
+        """Keep no messages from now on: the few subscribers who are late encode them again."""
+        self._is_latest, self._messages = False, None
+
+    @property
     def messages(self) -> list[Message]:
         """Messages with a part of the changes each; empty without changes. The last one has the position."""
+        found = self._encoded() if self._messages is None else self._messages
+        if self._is_latest:
+            self._messages = found
+        return found
+
+    def _encoded(self) -> list[Message]:
         chunks = list(_chunks(self.group.rows))
         common = {
             "key": self._key,

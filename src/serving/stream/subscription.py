@@ -154,9 +154,10 @@ class Subscription:
             published = self._next(waiting)
             if published is None:
                 return
-            for message in published.messages:
+            messages = published.messages
+            for message in messages:
                 yield message
-            if published.messages:
+            if messages:
                 self._last = self._sent = time.monotonic()
 
     def _heartbeat(self) -> Message:

@@ -129,6 +129,24 @@ def test_channel_without_subscribers_reads_nothing() -> None:
     assert position == {NAME: 1}
 
 
+def test_channel_keeps_the_messages_of_its_latest_groups_only() -> None:
+    """They take several times the memory of the changes, and only subscribers who are late need earlier ones."""
+
+    async def run() -> list[bool]:
+        source = FailingSource(OSError())
+        source.failures = 0
+        channel = Channel(source, "0123abcd", 1 << 20, 0.01)
+        with stopping(channel), channel.attendance.subscriber():
+            await eventually_async(lambda: channel.position == {NAME: 0})
+            source.version = 20
+            await eventually_async(lambda: channel.position == {NAME: 20})
+            groups = channel.all_since(0)
+            assert all(each.messages == [] for each in groups)
+            return [each._messages is not None for each in groups]
+
+    assert asyncio.run(run()) == [False] * 12 + [True] * 8
+
+
 def test_failed_channel_is_freed_without_a_garbage_collection() -> None:
     """Its results count as kept until then."""
 
