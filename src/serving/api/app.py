@@ -102,7 +102,7 @@ class StreamingApi:
 
     async def tables(self, request: Request) -> Response:
         """The tables that the reader sees: what a row is, columns and key."""
-        role = self._readers.find(request).role
+        role = (await self._readers.admit(request)).role
         found = [
             {
                 "table": view.table.name,
@@ -116,7 +116,7 @@ class StreamingApi:
 
     async def rows(self, request: Request) -> Response:
         """The rows now, a JSON object a line, with the position in a header."""
-        reader, fields = self._readers.find(request), request.query_params
+        reader, fields = await self._readers.admit(request), request.query_params
         wanted, as_of, role = wanted_of(fields), as_of_of(fields), reader.role
         with ExitStack() as during:
             during.enter_context(self._following.reading(reader))
@@ -133,7 +133,7 @@ class StreamingApi:
 
     async def stream(self, request: Request) -> Response:
         """Server-sent events: a snapshot or what was missed, then changes."""
-        reader, fields = self._readers.find(request), request.query_params
+        reader, fields = await self._readers.admit(request), request.query_params
         wanted, terms = wanted_of(fields), terms_of(fields, self._terms)
         after = request.headers.get("last-event-id") or fields.get("after")
         subscription = await self._hub.subscribe(wanted, reader.role, after, terms, reader.name)
@@ -147,7 +147,7 @@ class StreamingApi:
 
     async def poll(self, request: Request) -> Response:
         """Long poll: messages up to the next position; without a change, one message after `wait` seconds."""
-        reader, fields = self._readers.find(request), request.query_params
+        reader, fields = await self._readers.admit(request), request.query_params
         wanted, terms = wanted_of(fields), terms_of(fields, self._terms)
         wait = seconds_of(fields, "wait", _POLL_SECONDS, _MOST_POLL_SECONDS)
         terms = replace(terms, heartbeat=wait)

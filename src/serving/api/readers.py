@@ -13,6 +13,7 @@ from lakehouse.access.role import Role
 from lakehouse.access.tokens import Token
 from lakehouse.errors import MillraceError
 from lakehouse.http.loopback import is_this_machine
+from serving.api.fair_starts import FairStarts
 from serving.api.sessions import COOKIE, Session, Sessions
 
 TOKEN_HEADER = "millrace-token"
@@ -73,6 +74,17 @@ class Readers:
         self._policy = policy
         self._sessions = sessions
         self._trusts_local = trusts_local
+        self._starts = FairStarts()
+
+    async def admit(self, connection: HTTPConnection) -> Reader:
+        """The reader who sends a request, once it may begin: few of a reader do at the same time.
+
+        Raises:
+            UnknownReaderError: if the sender may not read.
+        """
+        reader = self.find(connection)
+        await self._starts.begin(reader.name)
+        return reader
 
     def find(self, connection: HTTPConnection) -> Reader:
         """The reader who sends a request.

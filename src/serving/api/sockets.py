@@ -46,7 +46,7 @@ class Sockets:
     async def serve(self, socket: WebSocket) -> None:
         """Serve one connection until it ends. A sender who may not read is refused with 403."""
         try:
-            reader = self._readers.find(socket)
+            reader = await self._readers.admit(socket)
         except UnknownReaderError:
             await socket.close()
             return

@@ -82,7 +82,7 @@ class Webhooks:
 
     async def create(self, request: Request) -> Response:
         """Register a webhook. The answer has its secret, which is shown this once."""
-        reader, asked = self._readers.find(request), await _object(request)
+        reader, asked = await self._readers.admit(request), await _object(request)
         wanted, terms = wanted_of(asked), terms_of(asked, self._terms)
         url, after = asked.get("url"), position_of(asked)
         if not isinstance(url, str):
