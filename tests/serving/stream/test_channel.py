@@ -130,7 +130,7 @@ def test_channel_without_subscribers_reads_nothing() -> None:
 
 
 def test_channel_keeps_the_messages_of_its_latest_groups_only() -> None:
-    """They take several times the memory of the changes, and only subscribers who are late need earlier ones."""
+    """They take several times the memory of the changes, and only late subscribers need earlier ones."""
 
     async def run() -> list[bool]:
         source = FailingSource(OSError())
