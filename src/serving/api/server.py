@@ -27,7 +27,7 @@ _SEND_BUFFER = 64 << 10
 _RECEIVE_BUFFER = 16 << 10
 """Receive buffer of a connection (bytes): small, since all that is in it is parsed at once."""
 
-_SWITCH_SECONDS = 0.0005
+_SWITCH_SECONDS = 0.0001
 """Seconds after which a thread of Python lets the event loop go on, which waits at each read and write."""
 _LATE_IMPORTS = ("anyio._backends._asyncio", "deltalake", "pandas", "pyarrow.parquet")
 """Modules that the first requests would import, with a third of all objects."""
