@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 
 _SECONDS = 10.0
+_FREE_SHARE = 0.25
+"""The part of a core for which queries do not give way: less than a fair share of any machine."""
 LOWEST = 19
 """The last niceness."""
 
@@ -31,9 +33,10 @@ class Shares:
                 del self._used[other]
 
     def nice(self, reader: str) -> int:
-        """Niceness of the reader's next query: 0 without queries lately, 19 if they keep a core busy."""
+        """Niceness of a reader's next query: 0 up to a quarter of a core lately, 19 from a whole one on."""
         with self._lock:
-            return min(LOWEST, int((LOWEST + 1) * self._left(reader) / _SECONDS))
+            share = self._left(reader) / _SECONDS
+            return max(0, min(LOWEST, int((LOWEST + 1) * (share - _FREE_SHARE) / (1 - _FREE_SHARE))))
 
     def _left(self, reader: str) -> float:
         used, at = self._used.get(reader, (0.0, 0.0))

@@ -14,7 +14,7 @@ class Clock:
         return self.now
 
 
-@pytest.mark.parametrize(("share", "nice"), [(0.0, 0), (0.1, 2), (0.5, 10), (1.0, 19), (2.0, 19)])
+@pytest.mark.parametrize(("share", "nice"), [(0.0, 0), (0.1, 0), (0.2, 0), (0.5, 6), (1.0, 19), (2.0, 19)])
 def test_niceness_follows_share_of_a_core(share: float, nice: int) -> None:
     clock = Clock()
     shares = Shares(clock)
