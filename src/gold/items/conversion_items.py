@@ -6,21 +6,19 @@ from datetime import datetime, timedelta
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from gold.changed_versions import ChangedVersions, dimensions_through
 from gold.items.item_rows import Versions, item_rows
 from lakehouse.contracts.gold import CONVERSIONS, TRAILS
 from lakehouse.contracts.items import CONVERSION_ITEMS
-from lakehouse.contracts.shop import CUSTOMERS, PRODUCTS, SHOP_CHANGES
+from lakehouse.contracts.shop import CUSTOMERS, PRODUCTS
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import checkpoint_changes, folded_changes, write_kind
 from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.time_pruner import TimePruner, hours_between
-from lakehouse.run.ledger import Ledger
-from lakehouse.run.microbatch import stamped_within
-from lakehouse.timestamps import EPOCH, FIRST, LAST, from_micros, span_micros, to_micros
+from lakehouse.timestamps import LAST, from_micros, span_micros, to_micros
 
-_JOB = "dimensions"
 _LENGTH = timedelta(minutes=15)
 _QUARTER, _IS_MARKED = "_quarter", "_is_marked"
 
@@ -41,7 +39,7 @@ class ConversionItems:
     @property
     def is_behind(self) -> bool:
         """Whether the shop's database has changes that are not applied yet."""
-        return self._dimensions_through() > self._through
+        return dimensions_through(self._lake) > self._through
 
     def update(self, done: int, upto: datetime) -> None:
         """Recompute the items of conversions that may have changed, or whose versions may have.
@@ -53,7 +51,7 @@ class ConversionItems:
             done: sequence of gold.visitor_minutes through which conversions have been applied.
             upto: high-water mark of gold, an ingest stamp.
         """
-        through = self._dimensions_through()
+        through = dimensions_through(self._lake)
         if not any(self._lake.version(table.name) for table in (CUSTOMERS, PRODUCTS)):  # 0 is empty
             return
         if affected := self._affected(done, through):
@@ -65,10 +63,6 @@ class ConversionItems:
         read = self._lake.read
         return item_rows(read(CONVERSIONS.name), read(TRAILS.name), read(EVENTS.name), self._versions())
 
-    def _dimensions_through(self) -> datetime:
-        last = Ledger(self._lake).last(_JOB)
-        return last.position if last else EPOCH
-
     def _affected(self, done: int, through: datetime) -> "_Affected | None":
         new = self._lake.read(VISITOR_MINUTES.name).where(F.col("sequence") > done)
         at = F.col(_QUARTER)
@@ -76,18 +70,12 @@ class ConversionItems:
             new.select(_quarter_of("minute").alias(_QUARTER)).distinct(), near=hours_between(at, at, _LENGTH)
         )
         near = found["near"]
-        since = self._first_new_version(through) if through > self._through else None
+        since = None
+        if through > self._through:
+            since = ChangedVersions(self._lake, self._through, through).earliest()
         if since is not None:
             near = [*near, (since // span_micros(_LENGTH), to_micros(LAST) // span_micros(_LENGTH))]
         return _Affected(quarters, since, TimePruner.of_hours(near, length=_LENGTH)) if near else None
-
-    def _first_new_version(self, through: datetime) -> int | None:
-        """The earliest time of new changes of the shop's database, in microseconds; None without any."""
-        new = self._lake.read(SHOP_CHANGES.name).where(stamped_within(self._through, through))
-        is_of_snapshot = F.col("transaction_id") == 0
-        since = F.when(is_of_snapshot, F.lit(to_micros(FIRST))).otherwise(F.unix_micros("committed_at"))
-        earliest: int | None = new.agg(F.min(since)).collect()[0][0]
-        return earliest
 
     def _write(self, affected: "_Affected", upto: datetime, versions: int) -> None:
         table, read = CONVERSION_ITEMS, self._lake.read

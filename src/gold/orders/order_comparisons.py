@@ -2,25 +2,21 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from gold.changed_versions import ChangedVersions, dimensions_through
 from gold.orders.order_rows import order_events, order_rows
 from lakehouse.contracts.orders import ORDER_COMPARISONS
-from lakehouse.contracts.shop import ORDERS, SHOP_CHANGES
+from lakehouse.contracts.shop import ORDERS
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import checkpoint_changes, folded_changes, write_kind
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.semi_join import semi_join
-from lakehouse.run.ledger import Ledger
 from lakehouse.run.microbatch import stamped_within
 from lakehouse.timestamps import EPOCH, from_micros, to_micros
-
-_JOB = "dimensions"
-_ROW = ("source", "source_table", "row_key")
 
 
 class OrderComparisons:
@@ -39,8 +35,7 @@ class OrderComparisons:
 
     def update(self, upto: datetime) -> None:
         """Compare the orders of new events and of new changes, up to an ingest stamp."""
-        last = Ledger(self._lake).last(_JOB)
-        changes = last.position if last else EPOCH
+        changes = dimensions_through(self._lake)
         if (upto, changes) == (self._events, self._changes) or not self._has_orders:
             return
         ids = self._affected(upto, changes)
@@ -89,12 +84,8 @@ class OrderComparisons:
     def _affected(self, upto: datetime, changes: datetime) -> DataFrame:
         """order_id of orders with a new event, or with a version of a row that has a new change."""
         events = self._lake.read(EVENTS.name).where(stamped_within(self._events, upto))
-        changed = self._lake.read(SHOP_CHANGES.name).where(stamped_within(self._changes, changes))
-        orders = self._lake.read(ORDERS.name)
-        of_rows = semi_join(orders, changed.where("row_key IS NOT NULL"), *_ROW)
-        of_tables = semi_join(orders, changed.where("row_key IS NULL"), *_ROW[:2])
-        found = (order_events(events, self._goals), of_rows, of_tables)
-        return reduce(DataFrame.union, (rows.select("order_id") for rows in found))
+        changed = ChangedVersions(self._lake, self._changes, changes).of_rows(ORDERS)
+        return order_events(events, self._goals).select("order_id").union(changed.select("order_id"))
 
     def _write(self, before: DataFrame, after: DataFrame, upto: datetime) -> None:
         table, name = ORDER_COMPARISONS, ORDER_COMPARISONS.name

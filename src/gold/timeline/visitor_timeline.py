@@ -6,20 +6,17 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from gold.changed_versions import ChangedVersions, dimensions_through
 from gold.timeline.timeline_rows import event_rows, version_rows
-from lakehouse.contracts.shop import CUSTOMERS, ORDERS, SHOP_CHANGES
+from lakehouse.contracts.shop import CUSTOMERS, ORDERS
 from lakehouse.contracts.silver import EVENTS, IDENTITIES
 from lakehouse.contracts.timeline import EVENT, VISITOR_TIMELINE
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import checkpoint_changes, folded_changes, write_kind
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.semi_join import semi_join
-from lakehouse.run.ledger import Ledger
 from lakehouse.run.microbatch import stamped_within
 from lakehouse.timestamps import EPOCH, from_micros, to_micros
-
-_JOB = "dimensions"
-_ROW = ("source", "source_table", "row_key")
 
 
 class VisitorTimeline:
@@ -42,8 +39,7 @@ class VisitorTimeline:
             upto: high-water mark of gold, an ingest stamp.
             side_input_upto: the same of the side input: identities.
         """
-        last = Ledger(self._lake).last(_JOB)
-        changes = last.position if last else EPOCH
+        changes = dimensions_through(self._lake)
         now = upto, max(side_input_upto, self._side_input_upto), changes
         if now == (self._events, self._side_input_upto, self._changes) or not self._has_shop:
             return
@@ -88,12 +84,9 @@ class VisitorTimeline:
     def _affected(self, side_input_upto: datetime, changes: datetime) -> DataFrame:
         """visitor_id of visitors with a new login, or whose customer or its orders have a new change."""
         identities = self._lake.read(IDENTITIES.name)
-        changed = self._lake.read(SHOP_CHANGES.name).where(stamped_within(self._changes, changes))
-        rows, tables = changed.where("row_key IS NOT NULL"), changed.where("row_key IS NULL")
-        versions = [self._lake.read(table.name) for table in (CUSTOMERS, ORDERS)]
-        found = [semi_join(each, rows, *_ROW) for each in versions]
-        found += [semi_join(each, tables, *_ROW[:2]) for each in versions]
-        users = reduce(DataFrame.union, (each.select("customer_id") for each in found)).distinct()
+        changed = ChangedVersions(self._lake, self._changes, changes)
+        found = (changed.of_rows(table).select("customer_id") for table in (CUSTOMERS, ORDERS))
+        users = reduce(DataFrame.union, found).distinct()
         theirs = semi_join(identities, users.withColumnRenamed("customer_id", "user_id"), "user_id")
         new = identities.where(stamped_within(self._side_input_upto, side_input_upto))
         return new.select("visitor_id").union(theirs.select("visitor_id")).distinct()
