@@ -48,6 +48,7 @@ _READ = {
     "gold.dimension_performance": (
         "day dimension value channel model visits conversions credited_reporting_value"
     ),
+    "gold.funnel_by_dimension": "day dimension value step visitors",
     "gold.order_comparisons": (
         "order_id day ordered_at difference is_older events value currency shop_value shop_currency status"
     ),

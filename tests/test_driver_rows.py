@@ -50,7 +50,7 @@ ALLOWED = {
     ("gold/daily/summaries.py", "_new_minutes"): "one row: a count, and the days of new minutes",
     ("gold/daily/summaries.py", "_days_of_costs"): "one row: the days of costs that changed",
     ("gold/items/conversion_items.py", "_affected"): "one row: ranges of quarter-hours",
-    ("gold/items/conversion_items.py", "_first_new_version"): "one row: the first time of new changes",
+    ("gold/changed_versions.py", "earliest"): "one row: the first time of new changes",
     ("gold/items/conversion_items.py", "_write"): _EXTENTS,
     ("gold/gate/mlflow_quality.py", "_offsets"): "a row per topic and partition",
     ("gold/models/path_fold.py", "credit_of_periods"): "a row per period, model and channel",

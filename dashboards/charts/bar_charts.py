@@ -135,9 +135,10 @@ def stacked(
     heading: str,
     unit: str,
 ) -> alt.LayerChart:
-    """One stacked bar per label."""
+    """One stacked bar per label, of up to six parts."""
+    few = (palette.events, palette.conversions, palette.quiet)
     colours = alt.Scale(
-        domain=parts, range=[palette.events, palette.conversions, palette.quiet][: len(parts)]
+        domain=parts, range=list((few if len(parts) <= len(few) else palette.series)[: len(parts)])
     )
     marks = (
         alt.Chart(rows)

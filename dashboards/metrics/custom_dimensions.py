@@ -1,11 +1,14 @@
-"""Custom dimensions: visits, conversions and credited value by value."""
+"""Custom dimensions: visits, conversions, credited value and the funnel by value."""
 
 import polars as pl
 from query_scope import Scope
 from tables.query import Query, sums
 from tables.table_cache import Ask
 
+from metrics.audience import STEPS
+
 _TABLE = "gold.dimension_performance"
+_FUNNEL = "gold.funnel_by_dimension"
 _MODEL = "last_non_direct"
 NOT_SET = "(not set)"
 """How pages write that there is no value."""
@@ -40,3 +43,30 @@ def by_value(ask: Ask, scope: Scope, dimension: str) -> pl.DataFrame:
         pl.when(visits > 0).then(pl.col("conversions") / visits).alias("rate"),
         pl.col("credited_reporting_value").alias("credited"),
     ).sort("visits", "value", descending=[True, False])
+
+
+def funnel_dimensions(ask: Ask, scope: Scope) -> list[str]:
+    """Names of the custom dimensions that split the funnel on the days of the period, in order of text."""
+    asked = scope.of_days(Query(_FUNNEL, ("dimension",), sums("visitors"), order=("dimension",)))
+    return ask(asked)["dimension"].to_list()
+
+
+def funnel_by_value(ask: Ask, scope: Scope, dimension: str) -> pl.DataFrame:
+    """The funnel of each value of a custom dimension on the days of the period, in all channels.
+
+    Args:
+        ask: runs queries.
+        scope: the period. Channels and campaigns are ignored.
+        dimension: its name.
+
+    Returns:
+        value, a column for each step (sum of daily visitors), rate (last step / first step); most visitors
+        first.
+    """
+    asked = scope.of_days(Query(_FUNNEL, ("value", "step"), sums("visitors")))
+    found = ask(asked.only("dimension", "=", dimension)).with_columns(pl.col("value").fill_null(NOT_SET))
+    counted = (pl.col("visitors").filter(pl.col("step") == step).sum().alias(step) for step in STEPS)
+    first, last = pl.col(STEPS[0]), pl.col(STEPS[-1])
+    by_value = found.group_by("value").agg(*counted)
+    rate = pl.when(first > 0).then(last / first).alias("rate")
+    return by_value.with_columns(rate).sort(STEPS[0], "value", descending=[True, False])

@@ -9,15 +9,11 @@ from charts import bar_charts, rank_chart
 from metrics import audience, custom_dimensions, results
 from query_scope import Scope
 from tables.table_cache import Look
-from widgets import layout, page
+from widgets import funnel_chart, layout, page
 from widgets.formatting import plain_text
 from widgets.layout import number_column, place_chart, place_table, share_column, text_column
 
 _TERMS = 14
-_NO_STEPS = (
-    "No visitor did the first of these steps on these days.\n"
-    "Missing: Promotion Viewed with a promotion_id; then page, Products Searched, Order Completed."
-)
 _TABLE = 386  # pixels: ten ranks
 _NO_VALUES = (
     "No visit on these days has a value.\n"
@@ -51,16 +47,6 @@ def body(look: Look, scope: Scope) -> None:
         }
     )
     searched = look.figure(audience.searches, scope)
-    reached = look.figure(audience.funnel, scope)
-    funnel = partial(
-        bar_charts.bars,
-        label="step",
-        measure="visitors",
-        heading="Funnel: each step after the one before, on one day",
-        unit="visitors of a day, summed",
-        height=bar_charts.TALL,
-        details="details",
-    )
     terms = partial(
         bar_charts.stacked,
         label="query",
@@ -70,16 +56,13 @@ def body(look: Look, scope: Scope) -> None:
         heading="Searches with and without a click on a result",
         unit="searches",
     )
+    split = funnel_chart.choose_dimension(look, scope)
     layout.side_by_side(
-        partial(
-            place_chart,
-            _shares(reached) if reached["visitors"].sum() else reached.clear(),
-            funnel,
-            _NO_STEPS,
-            bar_charts.TALL,
-        ),
+        partial(funnel_chart.place_funnel, look, scope, split),
         partial(place_chart, _outcomes(searched), terms, "No searches on these days.", bar_charts.TALL),
     )
+    if split:
+        funnel_chart.place_steps(look, scope, split)
     _ranks(look, scope)
     layout.side_by_side(
         partial(_pages, found.entries, "Entry pages", "entry-pages"),
@@ -93,18 +76,6 @@ def body(look: Look, scope: Scope) -> None:
         "Funnel, searches and results: whole days, all channels and campaigns. The funnel counts visitors "
         "who did every step before on the same day: its orders are fewer than the conversions of other pages."
     )
-
-
-def _shares(reached: pl.DataFrame) -> pl.DataFrame:
-    """Add the column `details`: the count of each step, and its share of the previous step, as text."""
-    number, share = layout.locale().number, layout.locale().share
-    details = [
-        number(count) if part is None else f"{number(count)}, {share(part)} of {before}"
-        for (_, count, part), before in zip(
-            reached.select("step", "visitors", "share").iter_rows(), [None, *reached["step"]], strict=False
-        )
-    ]
-    return reached.with_columns(pl.Series("details", details))
 
 
 def _outcomes(searched: pl.DataFrame) -> pl.DataFrame:

@@ -257,24 +257,46 @@ class Windows:
     @property
     def funnel(self) -> list[Fields]:
         """gold.funnel."""
+        return [
+            {"day": day, "step": step, "visitors": visitors}
+            for (day, step), visitors in self._reached(None).items()
+        ]
+
+    @property
+    def funnel_by_dimension(self) -> list[Fields]:
+        """gold.funnel_by_dimension, for device and system; nothing is beyond the number of values."""
+        starting = {session["first_event_id"] for session in self.sessions}
+        shown = ("impression", "page_view", "search")
+        values: dict[tuple[date, str], dict[str, str | None]] = {}
+        for event in sorted(self.events, key=when):
+            if event["role"] in shown or event["event_id"] in starting:
+                key = day_of(event["event_time"]), event["visitor_id"]
+                values.setdefault(key, dict(_dimensions_of(event)))
+        return [
+            {"day": day, "dimension": name, "value": value, "step": step, "visitors": visitors}
+            for name in ("device", "system")
+            for (day, value, step), visitors in self._reached(
+                {key: stated[name] for key, stated in values.items()}
+            ).items()
+        ]
+
+    def _reached(self, values: Mapping[tuple[date, str], str | None] | None) -> Counter[tuple[Any, ...]]:
+        """Visitors who reached a step, by day, value if there are any, and step."""
         counted = {click["event_id"] for click in self.clicks}
         orders = {each["event_id"] for each in self.conversions if each["goal"] == "Order Completed"}
-        reached: dict[date, Counter[str]] = defaultdict(Counter)
+        reached: Counter[tuple[Any, ...]] = Counter()
         depth: dict[tuple[date, str], int] = defaultdict(int)
         for event in sorted(self.events, key=when):
             step = {"impression": "impression", "page_view": "visit", "search": "search"}.get(event["role"])
             step = "click" if event["event_id"] in counted else step
             step = "order" if event["event_id"] in orders else step
-            day = day_of(event["event_time"])
-            so_far = depth[day, event["visitor_id"]]
-            if so_far < len(_STEPS) and step == _STEPS[so_far]:
-                depth[day, event["visitor_id"]] += 1
-                reached[day][step] += 1
-        return [
-            {"day": day, "step": step, "visitors": count[step]}
-            for day, count in reached.items()
-            for step in _STEPS
-        ]
+            key = day_of(event["event_time"]), event["visitor_id"]
+            if depth[key] < len(_STEPS) and step == _STEPS[depth[key]]:
+                depth[key] += 1
+                of = (key[0],) if values is None else (key[0], values[key])
+                for each in _STEPS:
+                    reached[(*of, each)] += each == step
+        return reached
 
 
 def windows_of(at: int) -> list[tuple[str, int, int]]:

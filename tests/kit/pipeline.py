@@ -93,6 +93,7 @@ def expected_rows(oracle: Oracle) -> dict[str, Callable[[], list[dict[str, Any]]
         "gold.promotion_performance": lambda: oracle.windows.promotion_performance,
         "gold.funnel": lambda: oracle.windows.funnel,
         "gold.dimension_performance": lambda: oracle.windows.dimensions,
+        "gold.funnel_by_dimension": lambda: oracle.windows.funnel_by_dimension,
         "gold.sketches": lambda: exact_sketches(oracle.gold),
     }
 

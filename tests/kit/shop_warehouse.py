@@ -116,6 +116,7 @@ class Shop:
             "gold.promotion_performance": windows.promotion_performance,
             "gold.funnel": windows.funnel,
             "gold.dimension_performance": windows.dimensions,
+            "gold.funnel_by_dimension": windows.funnel_by_dimension,
             "gold.channel_credit": self._channel_credit(),
             "silver.orders": orders,
             "gold.order_comparisons": order_comparisons_of(oracle.events, orders),

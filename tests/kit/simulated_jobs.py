@@ -23,7 +23,8 @@ FOLDED = ("silver.sessions", "silver.impressions", "silver.searches", "silver.se
 CREDIT = ("gold.touches", "gold.conversions", "gold.attribution", "gold.trails")
 DAYS = (
     *("gold.funnel", "gold.campaign_performance", "gold.search_performance"),
-    *("gold.result_performance", "gold.promotion_performance", "gold.dimension_performance"),
+    *("gold.result_performance", "gold.promotion_performance"),
+    *("gold.dimension_performance", "gold.funnel_by_dimension"),
 )
 _MINUTES = "gold.visitor_minutes"
 _SUMS = ("events", "page_views", "sessions", "impressions", "clicks", "searches", "conversions", "money")

@@ -26,7 +26,11 @@ START = to_micros(datetime(2026, 11, 1, tzinfo=timezone.utc))
 MINUTE = 60_000_000
 STAMP = datetime(2026, 11, 2, tzinfo=timezone.utc)
 USERS = ("ann", "ben", "eve")
-OTHER_VALUES = ("gold.traffic", "gold.dimension_performance")  # sums, and values of a dimension
+OTHER_VALUES = (
+    "gold.traffic",
+    "gold.dimension_performance",
+    "gold.funnel_by_dimension",
+)  # sums, and values of a dimension
 VISITORS = ("tablet", "phone", "kiosk", "ann")
 
 

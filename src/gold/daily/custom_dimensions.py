@@ -5,7 +5,26 @@ from folds.persons.models import MODELS
 OTHER = "(other)"
 """Value of the row that sums the values without rows of their own."""
 
-_VALUE = "FROM_JSON({table}.custom_dimensions, 'map<string,string>')[dimension]"
+
+def names_of(parameter: str) -> str:
+    """A query of `dimension`, over a parameter with names and commas between them."""
+    return f"""
+        SELECT dimension FROM (SELECT EXPLODE(SPLIT({{{parameter}}}, ',')) AS dimension) WHERE dimension <> ''
+    """
+
+
+def value_of(table: str) -> str:
+    """The value of `dimension` in a row of a table."""
+    return f"FROM_JSON({table}.custom_dimensions, 'map<string,string>')[dimension]"
+
+
+def ranked(rows: str, measure: str) -> str:
+    """A query of the places of values on their day: the most by a measure first, equals in order of text."""
+    return f"""
+        SELECT day, dimension, value,
+            ROW_NUMBER() OVER (PARTITION BY day, dimension ORDER BY {measure} DESC, value) AS place
+        FROM {rows} WHERE value IS NOT NULL GROUP BY day, dimension, value
+    """
 
 
 def dimension_performance() -> str:
@@ -18,12 +37,9 @@ def dimension_performance() -> str:
     """
     models = ", ".join(f"'{model}'" for model in MODELS)
     return f"""
-        WITH names AS (
-            SELECT dimension FROM (SELECT EXPLODE(SPLIT({{dimension_names}}, ',')) AS dimension)
-            WHERE dimension <> ''
-        ),
+        WITH names AS ({names_of("dimension_names")}),
         visits AS (
-            SELECT day, dimension, {_VALUE.format(table="sessions")} AS value, channel, COUNT(*) AS visits
+            SELECT day, dimension, {value_of("sessions")} AS value, channel, COUNT(*) AS visits
             FROM {{sessions}} AS sessions CROSS JOIN names GROUP BY ALL
         ),
         together AS (
@@ -31,18 +47,14 @@ def dimension_performance() -> str:
                 0 AS credit, 0 AS money
             FROM visits
             UNION ALL
-            SELECT attribution.day, dimension, {_VALUE.format(table="conversions")}, channel, model, 0,
+            SELECT attribution.day, dimension, {value_of("conversions")}, channel, model, 0,
                 CASE WHEN is_counted IS NOT FALSE THEN CAST(FLOOR(credit * 1e15 + 0.5) AS BIGINT) ELSE 0 END,
                 credited_reporting_value
             FROM {{attribution}} AS attribution
             LEFT JOIN {{conversions}} AS conversions ON attribution.conversion_id = conversions.conversion_id
             CROSS JOIN names
         ),
-        ranked AS (
-            SELECT day, dimension, value,
-                ROW_NUMBER() OVER (PARTITION BY day, dimension ORDER BY SUM(visits) DESC, value) AS place
-            FROM together WHERE value IS NOT NULL GROUP BY day, dimension, value
-        ),
+        ranked AS ({ranked("together", "SUM(visits)")}),
         shown AS (
             SELECT together.day, together.dimension,
                 CASE WHEN place > {{max_values}} THEN '{OTHER}' ELSE together.value END AS value,

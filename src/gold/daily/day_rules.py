@@ -13,15 +13,20 @@ class DayRules(NamedTuple):
     Args:
         orders: goals that are orders.
         dimension_names: custom dimensions, with commas between them.
+        session_names: those of level `session`.
         max_values: values of a custom dimension with rows of their own on a day.
     """
 
     orders: tuple[str, ...]
     dimension_names: str = ""
+    session_names: str = ""
     max_values: int = 1
 
     @classmethod
     def load(cls, conf: Path) -> "DayRules":
         """Read conf/."""
         orders, dimensions = load_order_rules(conf), load_dimension_rules(conf)
-        return cls(tuple(orders.orders), ",".join(sorted(dimensions.dimensions)), dimensions.max_values)
+        names, of_sessions = (
+            ",".join(sorted(each)) for each in (dimensions.dimensions, dimensions.of_sessions)
+        )
+        return cls(tuple(orders.orders), names, of_sessions, dimensions.max_values)

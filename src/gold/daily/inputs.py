@@ -56,16 +56,19 @@ def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
     who = ("visitor_id", "event_id")
     credit = ("promotion_id", "model", "credit", "is_counted", "credited_reporting_value")
     whose = ("conversion_id", "channel")
+    values = "custom_dimensions"
     roles = ("impression", "page_view", "search")
     return {
-        "events": _Input(EVENTS, (*who, "role", *_CAMPAIGN, "promotion_id"), ("role", roles)),
+        "events": _Input(EVENTS, (*who, "role", *_CAMPAIGN, "promotion_id", values), ("role", roles)),
         "clicks": _Input(TOUCHES, (*who, *_CAMPAIGN, "promotion_id"), ("kind", ("click",))),
         "sessions": _Input(
-            SESSIONS, ("visitor_id", "channel", "custom_dimensions", *_CAMPAIGN), event="first_event_id"
+            SESSIONS,
+            ("visitor_id", "first_event_id", "channel", values, *_CAMPAIGN),
+            event="first_event_id",
         ),
         "searches": _Input(SEARCHES, ("visitor_id", "query", "outcome", "clicks", "clicked_products")),
         "attribution": _Input(ATTRIBUTION, (*whose, *_CAMPAIGN, *credit)),
-        "conversions": _Input(CONVERSIONS, (*who, "conversion_id", "custom_dimensions")),
+        "conversions": _Input(CONVERSIONS, (*who, "conversion_id", values)),
         "results": _Input(
             SEARCH_RESULTS, ("visitor_id", "query", "rank", "outcome"), event="search_event_id"
         ),
@@ -90,7 +93,11 @@ class DayInputs:
         self._zone = zone
         self._dimensions = dimensions
         self._inputs = _inputs(rules.orders)
-        self._numbers = {"dimension_names": rules.dimension_names, "max_values": rules.max_values}
+        self._numbers = {
+            "dimension_names": rules.dimension_names,
+            "session_names": rules.session_names,
+            "max_values": rules.max_values,
+        }
 
     def of_days(self, days: BusinessDays) -> Mapping[str, Any]:
         """Rows of some days, and the rules; all queries read one checkpoint."""

@@ -14,6 +14,7 @@ from gold.daily.campaigns import campaign_performance
 from gold.daily.custom_dimensions import dimension_performance
 from gold.daily.day_rules import DayRules
 from gold.daily.funnel import funnel
+from gold.daily.funnel_by_dimension import funnel_by_dimension
 from gold.daily.inputs import DayInputs
 from gold.daily.promotions import CONVERTING, promotion_performance
 from gold.daily.results import result_performance
@@ -24,6 +25,7 @@ from lakehouse.contracts.daily import (
     CAMPAIGN_PERFORMANCE,
     DIMENSION_PERFORMANCE,
     FUNNEL,
+    FUNNEL_BY_DIMENSION,
     PROMOTION_PERFORMANCE,
     RESULT_PERFORMANCE,
     SEARCH_PERFORMANCE,
@@ -40,6 +42,7 @@ QUERIES: Mapping[str, str] = {
     PROMOTION_PERFORMANCE.name: promotion_performance(),
     FUNNEL.name: funnel(),
     DIMENSION_PERFORMANCE.name: dimension_performance(),
+    FUNNEL_BY_DIMENSION.name: funnel_by_dimension(),
     SKETCHES.name: sketch_rows(),
 }
 """By table, its query over the inputs of `DayInputs`."""

@@ -69,6 +69,7 @@ _WHOLE_RECORDS = (
     "silver.events.properties",
     "custom_dimensions",
     "gold.dimension_performance.value",
+    "gold.funnel_by_dimension.value",
     "silver.events.unread_value",
     "silver.rejected_events.value",
     "silver.rejected_changes.value",

@@ -156,6 +156,31 @@ DIMENSION_PERFORMANCE = Table(
     event_time="day",
 )
 
+FUNNEL_BY_DIMENSION = Table(
+    name="gold.funnel_by_dimension",
+    grain="day × custom dimension × value × step",
+    summary="a step of a day's funnel for a custom dimension's value: visitors who reached it",
+    inputs=(
+        "silver.events",
+        "silver.sessions",
+        "silver.bots",
+        "silver.consents",
+        "gold.touches",
+        "gold.conversions",
+    ),
+    writer="publish",
+    cadence="summary",
+    key=("day", "dimension", "value", "step"),
+    columns=(
+        Column("day", "date", "day in the business time zone"),
+        Column("dimension", "string", "custom dimension of level `session`, by its name"),
+        Column("value", "string", "its value; null without one, `(other)` for values that are not listed"),
+        Column("step", "string", "impression, click, visit, search or order"),
+        Column("visitors", "bigint", "visitors who reached it after the step before, on the same day"),
+    ),
+    event_time="day",
+)
+
 SKETCHES = Table(
     name="gold.sketches",
     grain="day × channel × campaign",
@@ -189,5 +214,6 @@ TABLES = (
     PROMOTION_PERFORMANCE,
     FUNNEL,
     DIMENSION_PERFORMANCE,
+    FUNNEL_BY_DIMENSION,
     SKETCHES,
 )

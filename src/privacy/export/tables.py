@@ -62,6 +62,7 @@ WITHOUT_PERSONS = (
     "gold.promotion_performance",
     "gold.funnel",
     "gold.dimension_performance",
+    "gold.funnel_by_dimension",
     "gold.sketches",
     "gold.channel_credit",
     "ops.ledger",

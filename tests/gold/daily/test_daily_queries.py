@@ -29,13 +29,20 @@ TIME_COLUMNS = {"day": pa.date32(), "event_time": pa.int64()}
 ID_COLUMNS = {"visitor_id": pa.string(), "event_id": pa.string()}
 CAMPAIGN_COLUMNS = dict.fromkeys((*CAMPAIGN, "promotion_id"), pa.string())
 DIMENSION_COLUMNS = {"channel": pa.string(), "custom_dimensions": pa.string()}
-RULES: dict[str, Any] = {"dimension_names": "device,plan", "max_values": 2}
+RULES: dict[str, Any] = {"dimension_names": "device,plan", "session_names": "device,plan", "max_values": 2}
 TYPES: dict[str, dict[str, pa.DataType]] = {
-    "events": {**TIME_COLUMNS, **ID_COLUMNS, "role": pa.string(), **CAMPAIGN_COLUMNS},
+    "events": {
+        **TIME_COLUMNS,
+        **ID_COLUMNS,
+        "role": pa.string(),
+        **CAMPAIGN_COLUMNS,
+        "custom_dimensions": pa.string(),
+    },
     "clicks": {**TIME_COLUMNS, **ID_COLUMNS, **CAMPAIGN_COLUMNS},
     "sessions": {
         **TIME_COLUMNS,
         "visitor_id": pa.string(),
+        "first_event_id": pa.string(),
         **CAMPAIGN_COLUMNS,
         **DIMENSION_COLUMNS,
     },
@@ -107,8 +114,9 @@ def worlds(draw: st.DrawFn) -> dict[str, list[Row]]:
     numbers = iter(draw(st.permutations(range(9 * len(TYPES)))))
     for name, types in TYPES.items():
         for row in world[name]:
-            if "event_id" in types:
-                row["event_id"] = f"e{next(numbers):02}"
+            for uid in ("event_id", "first_event_id"):
+                if uid in types:
+                    row[uid] = f"e{next(numbers):02}"
             if "clicked_products" in types:
                 row["clicks"] = len(row["clicked_products"])
     return world
@@ -146,6 +154,33 @@ def naive_funnel(world: dict[str, list[Row]]) -> list[Row]:
         for day in days
         for number, step in enumerate(STEPS)
     ]
+
+
+def naive_funnel_by_dimension(world: dict[str, list[Row]]) -> list[Row]:
+    stated = [(row["event_time"], row["event_id"], row) for row in world["events"]]
+    stated += [(row["event_time"], row["first_event_id"], row) for row in world["sessions"]]
+    values: dict[tuple[date, str], str | None] = {}
+    for _, _, row in sorted(stated, key=lambda each: each[:2]):
+        values.setdefault((row["day"], row["visitor_id"]), row["custom_dimensions"])
+    found: Counter[tuple[Any, ...]] = Counter()
+    everybody = {(row["day"], row["visitor_id"]) for row in world["events"]}
+    for (day, visitor), name in product(everybody, ("device", "plan")):
+        theirs = {
+            each: [row for row in world[each] if (row["day"], row["visitor_id"]) == (day, visitor)]
+            for each in ("events", "clicks", "orders")
+        }
+        for row in naive_funnel(theirs):
+            found[day, name, value_of(values[day, visitor], name), row["step"]] += row["visitors"]
+    first = {key[:3]: -count for key, count in found.items() if key[3] == STEPS[0] and key[2] is not None}
+    best: dict[tuple[Any, ...], list[str]] = defaultdict(list)
+    for day, name, value in sorted(first, key=lambda each: (first[each], each[2])):
+        best[day, name].append(value)
+    summed: Counter[tuple[Any, ...]] = Counter()
+    for (day, name, value, step), count in found.items():
+        shown = value if value in (None, *best[day, name][: RULES["max_values"]]) else "(other)"
+        summed[day, name, shown, step] += count
+    keys = ("day", "dimension", "value", "step", "visitors")
+    return [dict(zip(keys, (*key, count), strict=True)) for key, count in summed.items()]
 
 
 def naive_searches(world: dict[str, list[Row]]) -> list[Row]:
@@ -301,6 +336,7 @@ NAIVE = {
     "result_performance": naive_results,
     "promotion_performance": naive_promotions,
     "funnel": naive_funnel,
+    "funnel_by_dimension": naive_funnel_by_dimension,
     "search_performance": naive_searches,
     "campaign_performance": naive_campaigns,
 }
@@ -333,6 +369,7 @@ def example() -> dict[str, list[Row]]:
                 "event_time": place * 7 % 40 * 10 + number,
                 "visitor_id": "abc"[place % 3],
                 "event_id": f"e{number}-{place}",
+                "first_event_id": f"e{number}-{place}",
                 "role": ("impression", "page_view", "search")[pick % 3],
                 "query": ("shoe", None)[pick % 2],
                 "outcome": ("clicked", "orphan")[pick % 5 == 0],
