@@ -49,6 +49,7 @@ ALLOWED = {
     ("gold/credit/dimensions.py", "_tables_with"): "a row per table of silver that is a dimension",
     ("gold/daily/summaries.py", "_new_minutes"): "one row: a count, and the days of new minutes",
     ("gold/daily/summaries.py", "_days_of_costs"): "one row: the days of costs that changed",
+    ("gold/daily/customer_days.py", "affected"): "one row: the days of conversions since a change",
     ("gold/items/conversion_items.py", "_affected"): "one row: ranges of quarter-hours",
     ("gold/changed_versions.py", "earliest"): "one row: the first time of new changes",
     ("gold/items/conversion_items.py", "_write"): _EXTENTS,

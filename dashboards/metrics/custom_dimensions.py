@@ -30,7 +30,7 @@ def by_value(ask: Ask, scope: Scope, dimension: str) -> pl.DataFrame:
 
     Returns:
         value, visits, conversions, rate (conversions / visits), credited (in the reporting currency), by the
-        model of the last touch that is not direct; most visits first.
+        model of the last touch that is not direct; most visits, then most conversions first.
     """
     measures = sums("visits", "conversions", "credited_reporting_value")
     asked = scope.of_days(Query(_TABLE, ("value",), measures)).one_of("channel", scope.channels)
@@ -42,7 +42,15 @@ def by_value(ask: Ask, scope: Scope, dimension: str) -> pl.DataFrame:
         "conversions",
         pl.when(visits > 0).then(pl.col("conversions") / visits).alias("rate"),
         pl.col("credited_reporting_value").alias("credited"),
-    ).sort("visits", "value", descending=[True, False])
+    ).sort("visits", "conversions", "value", descending=[True, True, False])
+
+
+def main_measure(values: pl.DataFrame) -> str:
+    """`visits`, or `conversions` for a dimension that no visit has: a column of the shop's customers."""
+    visits, conversions = (
+        values.filter(pl.col("value") != NOT_SET)[each].sum() for each in ("visits", "conversions")
+    )
+    return "conversions" if conversions and not visits else "visits"
 
 
 def funnel_dimensions(ask: Ask, scope: Scope) -> list[str]:

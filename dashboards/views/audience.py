@@ -135,12 +135,13 @@ def _dimensions(look: Look, scope: Scope) -> None:
         "Split by", names, key="dimension", bind="query-params", format_func=plain_text, width=260
     )
     values = layout.shown_labels(look.figure(custom_dimensions.by_value, scope, name), "value")
+    measure = custom_dimensions.main_measure(values)
     chart = partial(
         bar_charts.bars,
         label="value",
-        measure="visits",
-        heading=f"Visits by {name}",
-        unit="visits",
+        measure=measure,
+        heading=f"{measure.capitalize()} by {name}",
+        unit=measure,
         height=bar_charts.TALL,
     )
     by = "by the last touch that is not direct"

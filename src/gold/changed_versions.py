@@ -41,11 +41,18 @@ class ChangedVersions(NamedTuple):
         rows, tables = changed.where("row_key IS NOT NULL"), changed.where("row_key IS NULL")
         return semi_join(versions, rows, *_ROW).union(semi_join(versions, tables, *_ROW[:2]))
 
-    def earliest(self) -> int | None:
-        """The earliest time that a change is about, in microseconds; None without any."""
+    def earliest(self, table: Dimension | None = None) -> int | None:
+        """The earliest time that a change is about, in microseconds; None without any.
+
+        Args:
+            table: only changes of tables of the shop that this dimension has rows of.
+        """
+        changes = self._changes()
+        if table:
+            changes = semi_join(changes, self.lake.read(table.name).select(*_ROW[:2]).distinct(), *_ROW[:2])
         is_of_snapshot = F.col("transaction_id") == 0
         since = F.when(is_of_snapshot, F.lit(to_micros(FIRST))).otherwise(F.unix_micros("committed_at"))
-        found: int | None = self._changes().agg(F.min(since)).collect()[0][0]
+        found: int | None = changes.agg(F.min(since)).collect()[0][0]
         return found
 
     def _changes(self) -> DataFrame:

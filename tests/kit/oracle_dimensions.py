@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from itertools import groupby
 from typing import Any
@@ -96,6 +96,22 @@ def items_of(
             if customer or product:
                 found.append(row)
     return found
+
+
+def customer_values(
+    changes: list[Fields], columns: Mapping[str, str], conversion: Fields
+) -> list[tuple[str, str | None]]:
+    """Custom dimensions of a conversion from columns of the shop's customers: name and value.
+
+    Args:
+        changes: rows of silver.shop_changes.
+        columns: by name, the column of the shop's table.
+        conversion: the conversion, or anything else, which has none.
+    """
+    customers = versions_of(changes, "silver.customers")
+    person, at = conversion.get("person_id"), conversion.get("converted_at")
+    found = json.loads(_as_of(customers, "customer_id", person, at).get("row") or "{}")
+    return [(name, (found.get(column) or "").strip()[:100] or None) for name, column in columns.items()]
 
 
 def _replayed(changes: list[Fields], dimension: str) -> list[Fields]:

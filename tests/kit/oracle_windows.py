@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -161,15 +161,19 @@ class Windows:
     @property
     def dimensions(self) -> list[Fields]:
         """gold.dimension_performance, for device and system; nothing is beyond the number of values."""
+        return self.dimensions_by(_dimensions_of)
+
+    def dimensions_by(self, values_of: Callable[[Fields], list[tuple[str, str | None]]]) -> list[Fields]:
+        """gold.dimension_performance, for names and values of sessions and conversions; `{}` has none."""
         visits: Counter[tuple[Any, ...]] = Counter()
         for session in self.sessions:
-            for name, value in _dimensions_of(session):
+            for name, value in values_of(session):
                 visits[day_of(session["started_at"]), name, value, session["channel"]] += 1
         stated = {row["conversion_id"]: row for row in self.gold.conversions}
         earned: dict[tuple[Any, ...], list[Fields]] = defaultdict(list)
         for row in self.gold.attribution:
             counted = self._counted([stated[row["conversion_id"]]])
-            for name, value in _dimensions_of(stated[row["conversion_id"]] if counted else {}):
+            for name, value in values_of(stated[row["conversion_id"]] if counted else {}):
                 earned[day_of(row["converted_at"]), name, value, row["channel"], row["model"]].append(row)
         keys = {(*key, model) for key in visits for model in MODELS} | set(earned)
         return [

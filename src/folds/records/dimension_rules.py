@@ -4,64 +4,30 @@ import re
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Raw
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from folds.records.dimension_sources import AGENT, DimensionRule
 from folds.records.json_text import NOTHING, text
 from folds.records.message import Message, decode_members, decode_part
-from folds.records.user_agent_traits import TRAITS, read_user_agent
+from folds.records.user_agent_traits import read_user_agent
 from lakehouse.bundle_file import read_yaml
 from lakehouse.errors import MillraceError, first_problem
 
 FILE = "dimensions.yml"
 MAX_VALUE = 100  # code points
 
-_AGENT = "user_agent"
-_PARTS = ("properties", "context", "traits")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _NO_MEMBERS: dict[str, Raw] = {}
-
-
-def _path(path: str) -> str:
-    part, _, name = path.partition(".")
-    if part in _PARTS and all(path.split(".")):
-        if name:
-            return path
-    elif part == _AGENT and name in TRAITS:
-        return path
-    agent = ", ".join(f"{_AGENT}.{trait}" for trait in TRAITS)
-    raise ValueError(f"{path!r} is none of {agent}, nor a path in {', '.join(_PARTS)}")
-
-
-def _as_list(paths: object) -> object:
-    return [paths] if isinstance(paths, str) else paths
 
 
 def _name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name of lower-case letters, digits and underscores")
     return name
-
-
-class DimensionRule(BaseModel):
-    """Where a dimension's value is, and which value a conversion has.
-
-    Args:
-        paths: tried in turn.
-        level: `session`: of its session's first event; `event`: its own, else that one.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    paths: Annotated[
-        tuple[Annotated[str, AfterValidator(_path)], ...],
-        BeforeValidator(_as_list),
-        Field(alias="from", min_length=1),
-    ]
-    level: Literal["event", "session"] = "event"
 
 
 class DimensionRules(BaseModel):
@@ -84,6 +50,11 @@ class DimensionRules(BaseModel):
         """Names of the dimensions of level `session`."""
         return frozenset(name for name, rule in self.dimensions.items() if rule.level == "session")
 
+    @cached_property
+    def of_customers(self) -> Mapping[str, str]:
+        """By name, the column of the shop's customers, of the dimensions that have one."""
+        return {name: rule.column for name, rule in self.dimensions.items() if rule.column}
+
     def read(self, message: Message, user_agent: str | None) -> str | None:
         """The values of a message, as a JSON object in order of names; None without any.
 
@@ -91,13 +62,13 @@ class DimensionRules(BaseModel):
             message: the message.
             user_agent: of its context.
         """
-        if not self.dimensions:
+        if not self._names:
             return None
         return as_text(tuple(self._value(message, user_agent, paths) for paths in self._paths), self._names)
 
     @cached_property
     def _names(self) -> tuple[str, ...]:
-        return tuple(sorted(self.dimensions))
+        return tuple(sorted(self.dimensions.keys() - self.of_customers))
 
     @cached_property
     def _paths(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
@@ -109,7 +80,7 @@ class DimensionRules(BaseModel):
         self, message: Message, user_agent: str | None, paths: tuple[tuple[str, ...], ...]
     ) -> str | None:
         for part, *names in paths:
-            if part == _AGENT:
+            if part == AGENT:
                 found = read_user_agent(user_agent).get(names[0]) if user_agent else None
             else:
                 found = _member(getattr(message, part), names)

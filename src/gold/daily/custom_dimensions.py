@@ -32,8 +32,8 @@ def dimension_performance() -> str:
 
     `dimension_names` are the names of conf/dimensions.yml, with commas between them. A visit has the values
     of its first event, a credit those of its conversion; without one, the value is null. The `max_values`
-    values of a day with most visits, equals in order of text, have rows of their own. Credits are summed as
-    integers, see `campaign_performance`.
+    values of a day with most visits, of these with most credit, of these in order of text, have rows of
+    their own. Credits are summed as integers, see `campaign_performance`.
     """
     models = ", ".join(f"'{model}'" for model in MODELS)
     return f"""
@@ -54,7 +54,7 @@ def dimension_performance() -> str:
             LEFT JOIN {{conversions}} AS conversions ON attribution.conversion_id = conversions.conversion_id
             CROSS JOIN names
         ),
-        ranked AS ({ranked("together", "SUM(visits)")}),
+        ranked AS ({ranked("together", "SUM(visits) DESC, SUM(CAST(credit AS DECIMAL(38, 0)))")}),
         shown AS (
             SELECT together.day, together.dimension,
                 CASE WHEN place > {{max_values}} THEN '{OTHER}' ELSE together.value END AS value,

@@ -1,6 +1,8 @@
 """Rules of the daily queries."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from folds.persons.refunds import load_order_rules
@@ -14,12 +16,14 @@ class DayRules(NamedTuple):
         orders: goals that are orders.
         dimension_names: custom dimensions, with commas between them.
         session_names: those of level `session`.
+        of_customers: by name, the column of the shop's customers, of those that have one.
         max_values: values of a custom dimension with rows of their own on a day.
     """
 
     orders: tuple[str, ...]
     dimension_names: str = ""
     session_names: str = ""
+    of_customers: Mapping[str, str] = MappingProxyType({})
     max_values: int = 1
 
     @classmethod
@@ -29,4 +33,4 @@ class DayRules(NamedTuple):
         names, of_sessions = (
             ",".join(sorted(each)) for each in (dimensions.dimensions, dimensions.of_sessions)
         )
-        return cls(tuple(orders.orders), names, of_sessions, dimensions.max_values)
+        return cls(tuple(orders.orders), names, of_sessions, dimensions.of_customers, dimensions.max_values)

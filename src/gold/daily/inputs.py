@@ -11,12 +11,14 @@ from pyspark.sql import functions as F
 
 from gold.credit.dimensions import Dimensions
 from gold.daily.business_days import BusinessDays, with_day
+from gold.daily.customer_values import with_customer_values
 from gold.daily.day_rules import DayRules
 from gold.daily.promotions import CONVERTING
 from lakehouse.contracts import Table
 from lakehouse.contracts.costs import CAMPAIGN_COSTS
 from lakehouse.contracts.exposures import SEARCH_RESULTS, SEARCHES
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
+from lakehouse.contracts.shop import CUSTOMERS
 from lakehouse.contracts.silver import EVENTS, SESSIONS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint
@@ -38,6 +40,7 @@ class _Input:
         where: a column and its accepted values; None: all rows.
         after: rows up to this long after a day are read, too. Queries cannot use `day` of such an input.
         event: column of the UID of the event that a row counts by.
+        has_customers: custom dimensions have those of the shop's customers, too.
     """
 
     table: Table
@@ -45,6 +48,7 @@ class _Input:
     where: tuple[str, tuple[str, ...]] | None = None
     after: timedelta = timedelta(0)
     event: str = "event_id"
+    has_customers: bool = False
 
     @property
     def time(self) -> str:
@@ -68,7 +72,7 @@ def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
         ),
         "searches": _Input(SEARCHES, ("visitor_id", "query", "outcome", "clicks", "clicked_products")),
         "attribution": _Input(ATTRIBUTION, (*whose, *_CAMPAIGN, *credit)),
-        "conversions": _Input(CONVERSIONS, (*who, "conversion_id", values)),
+        "conversions": _Input(CONVERSIONS, (*who, "conversion_id", values), has_customers=True),
         "results": _Input(
             SEARCH_RESULTS, ("visitor_id", "query", "rank", "outcome"), event="search_event_id"
         ),
@@ -93,16 +97,18 @@ class DayInputs:
         self._zone = zone
         self._dimensions = dimensions
         self._inputs = _inputs(rules.orders)
+        self._of_customers = rules.of_customers
         self._numbers = {
             "dimension_names": rules.dimension_names,
             "session_names": rules.session_names,
             "max_values": rules.max_values,
         }
 
-    def of_days(self, days: BusinessDays) -> Mapping[str, Any]:
-        """Rows of some days, and the rules; all queries read one checkpoint."""
-        rows = checkpoint(_union_of({name: self._of_days(each, days) for name, each in self._inputs.items()}))
-        return {name: rows_of_kind(rows, name) for name in self._inputs} | self._numbers
+    def of_days(self, days: BusinessDays, queries: str) -> Mapping[str, Any]:
+        """Rows of some days of the inputs of some queries, and the rules; all queries read one checkpoint."""
+        used = {name: each for name, each in self._inputs.items() if f"{{{name}}}" in queries}
+        rows = checkpoint(_union_of({name: self._of_days(each, days) for name, each in used.items()}))
+        return {name: rows_of_kind(rows, name) for name in used} | self._numbers
 
     def of_all(self) -> Mapping[str, Any]:
         """All rows, and the rules."""
@@ -124,6 +130,8 @@ class DayInputs:
     def _dated(self, wanted: _Input, rows: DataFrame) -> DataFrame:
         if "visitor_id" in wanted.columns:
             rows = self._dimensions.counted(rows, wanted.time, wanted.event)
+        if wanted.has_customers and self._of_customers:
+            rows = with_customer_values(rows, self._lake.read(CUSTOMERS.name), self._of_customers)
         if wanted.time == _DAY:
             return rows.select(_DAY, *wanted.columns)
         return with_day(rows.select(*wanted.columns, wanted.time), wanted.time, self._zone)

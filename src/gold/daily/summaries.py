@@ -7,18 +7,20 @@ from typing import NamedTuple
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from gold.changed_versions import dimensions_through
 from gold.credit.dimensions import DimensionLoader
 from gold.daily.business_days import business_day
+from gold.daily.customer_days import CustomerDays
 from gold.daily.day_rules import DayRules
 from gold.daily.person_summaries import PersonSummaries
 from gold.daily.update import Daily
 from gold.items.conversion_items import ConversionItems
 from gold.traffic.windows import Traffic
 from lakehouse.contracts.costs import CAMPAIGN_COSTS
-from lakehouse.contracts.daily import CAMPAIGN_PERFORMANCE
+from lakehouse.contracts.daily import CAMPAIGN_PERFORMANCE, DIMENSION_PERFORMANCE
 from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.run.job import JobContext
-from lakehouse.timestamps import EPOCH
+from lakehouse.timestamps import EPOCH, to_micros
 
 
 class Published(NamedTuple):
@@ -51,6 +53,7 @@ class Summaries:
         self._dimensions = DimensionLoader(run.lake)
         self._daily = Daily(run.lake, run.settings.business_time_zone)
         self._items = ConversionItems(run.lake)
+        self._customers = CustomerDays(run.lake, run.settings.business_time_zone)
         self._people = PersonSummaries(run)
         self._costs_through = run.lake.high_water_mark(CAMPAIGN_PERFORMANCE.name) or EPOCH
         self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
@@ -71,6 +74,7 @@ class Summaries:
     def update_joined(self, now: Published) -> None:
         """Apply changes of the shop's database, too, to the tables that join it."""
         self._items.update(self.done, now.upto)
+        self._update_customers(now)
         self._people.update_joined(now.upto, now.side_input_upto)
 
     def forget(self, erased: DataFrame, visitors: DataFrame, now: Published) -> None:
@@ -109,5 +113,18 @@ class Summaries:
     def _update_days(self, days: Collection[date], now: Published) -> None:
         dimensions = self._dimensions.load_all(now.watermark)
         if days:
-            self._daily.update(days, dimensions, DayRules.load(self._run.settings.conf), now.upto)
+            rules = DayRules.load(self._run.settings.conf)
+            shop = to_micros(self._customers.through) if rules.of_customers else 0
+            self._daily.update(days, dimensions, rules, now.upto, shop=shop)
         self._people.update_persons(self.done, dimensions, now.upto, now.side_input_upto)
+
+    def _update_customers(self, now: Published) -> None:
+        """Apply changes of the shop's customers, if custom dimensions have columns of theirs."""
+        rules = DayRules.load(self._run.settings.conf)
+        if not rules.of_customers:
+            return
+        through = dimensions_through(self._run.lake)
+        if days := self._customers.affected(through):
+            dimensions, names = self._dimensions.load_all(now.watermark), (DIMENSION_PERFORMANCE.name,)
+            self._daily.update(days, dimensions, rules, now.upto, names, shop=to_micros(through))
+        self._customers.through = through

@@ -63,7 +63,15 @@ class Daily:
         self._lake = lake
         self._zone = zone
 
-    def update(self, days: Collection[date], dimensions: Dimensions, rules: DayRules, upto: datetime) -> None:
+    def update(
+        self,
+        days: Collection[date],
+        dimensions: Dimensions,
+        rules: DayRules,
+        upto: datetime,
+        names: Collection[str] = tuple(QUERIES),
+        **metadata: int,
+    ) -> None:
         """Recompute some days. The changes of all tables are computed together, and then written.
 
         Args:
@@ -71,16 +79,21 @@ class Daily:
             dimensions: the current dimensions, for the bots.
             rules: of the queries.
             upto: high-water mark of gold, an ingest stamp.
+            names: the tables.
+            metadata: further metadata of the commits.
         """
         some = BusinessDays(
             {each for day in days for each in days_since(day, CONVERTING, self._zone)}, self._zone
         )
-        inputs = DayInputs(self._lake, self._zone, dimensions, rules).of_days(some)
-        tables = [TABLES[name] for name in QUERIES]
-        before = {name: self._lake.read(name).where(F.col("day").isin(*some.days)) for name in QUERIES}
-        after = {name: run_query(name, inputs) for name in QUERIES}
+        queries = "".join(QUERIES[name] for name in names)
+        inputs = DayInputs(self._lake, self._zone, dimensions, rules).of_days(some, queries)
+        tables = [TABLES[name] for name in names]
+        before = {name: self._lake.read(name).where(F.col("day").isin(*some.days)) for name in names}
+        after = {name: run_query(name, inputs) for name in names}
         changes, extents, _ = checkpoint_changes(folded_changes(tables, before, after, "day"), tables)
-        run_concurrently(partial(write_kind, self._lake, table, changes, extents, upto) for table in tables)
+        run_concurrently(
+            partial(write_kind, self._lake, table, changes, extents, upto, **metadata) for table in tables
+        )
 
     def compute(self, name: str, dimensions: Dimensions, rules: DayRules) -> DataFrame:
         """All rows of a table."""

@@ -2,14 +2,16 @@
 
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from gold.as_of import as_of, period
 from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.rows.semi_join import semi_join
 
 _PRODUCTS = "products array<struct<product_id: string, quantity: string>>"
 _SEEN = ("impression", "view")
+_LINE = ("conversion_id", "line")
 _CONVERSION = ("conversion_id", "event_id", "converted_at", "person_id")
 
 
@@ -40,22 +42,22 @@ def item_rows(conversions: DataFrame, trails: DataFrame, events: DataFrame, know
         F.col("customer_id").alias("person_id"),
         F.col("version_id").alias("customer_version_id"),
         *("plan", "country"),
-        *_period(),
+        *period(),
     )
     products = known.products.select(
         *("product_id", "category", "price", "cost", "currency"),
         F.col("version_id").alias("product_version_id"),
-        *_period(),
+        *period(),
     )
     shown = known.products.select(
         "product_id",
         F.col("version_id").alias("seen_version_id"),
         F.col("price").alias("seen_price"),
-        *_period(),
+        *period(),
     )
-    rows = _as_of(lines, customers, "person_id", "converted_at")
-    rows = _as_of(rows, products, "product_id", "converted_at")
-    rows = _as_of(rows, shown, "product_id", "seen_at")
+    rows = as_of(lines, customers, "person_id", "converted_at", _LINE)
+    rows = as_of(rows, products, "product_id", "converted_at", _LINE)
+    rows = as_of(rows, shown, "product_id", "seen_at", _LINE)
     is_known = F.coalesce("customer_version_id", "product_version_id").isNotNull()
     margin = (F.col("price") - F.col("cost")).cast("decimal(18,4)")
     return rows.where(is_known).withColumn("margin", margin).select(*CONVERSION_ITEMS.column_names)
@@ -73,23 +75,4 @@ def _lines(conversions: DataFrame, events: DataFrame) -> DataFrame:
         F.coalesce(F.col("place") + 1, F.lit(0)).alias("line"),
         F.col("product.product_id").alias("product_id"),
         F.expr("TRY_CAST(product.quantity AS BIGINT)").alias("quantity"),
-    )
-
-
-def _period() -> list[Column]:
-    order = F.struct("source", "source_table", "row_key", "version_id")
-    return [order.alias("_order"), F.col("valid_from").alias("_from"), F.col("valid_to").alias("_to")]
-
-
-def _as_of(rows: DataFrame, versions: DataFrame, key: str, time: str) -> DataFrame:
-    """Rows with the version of a key at a time; of several rows with this key, the first one's."""
-    versions = versions.withColumnRenamed(key, "_key")
-    at = rows[time]
-    is_valid = (versions["_from"].isNull() | (versions["_from"] <= at)) & (
-        versions["_to"].isNull() | (at < versions["_to"])
-    )
-    found = rows.join(versions, (rows[key] == versions["_key"]) & at.isNotNull() & is_valid, "left")
-    first = F.row_number().over(Window.partitionBy("conversion_id", "line").orderBy("_order"))
-    return (
-        found.withColumn("_first", first).where("_first = 1").drop("_first", "_order", "_from", "_to", "_key")
     )

@@ -19,11 +19,14 @@ from lakehouse.run.rebuild import rebuild_job
 from lakehouse.timestamps import EPOCH
 from silver.rebuild_definitions import DEFINITIONS as SILVER
 
+_RULES = frozenset(("rules_version",))
+
 
 def replay_job(who: str, why: str) -> Job:
     """The job that parses all records of bronze again, rejected and held ones included.
 
-    Tables are replaced, so nothing is doubled. Gold is rebuilt only if published rows have changed.
+    Tables are replaced, so nothing is doubled. Gold is rebuilt only if published rows, or the rules that they
+    follow, have changed: gold has rules of its own, such as the level of a custom dimension.
 
     Args:
         who: name of the person, for ops.gates.
@@ -72,7 +75,7 @@ def _evaluate_again(run: JobContext, gates: GateLog, held: GateEvent) -> None:
 
 
 def _published_digests(run: JobContext) -> dict[str, tuple[int, int]]:
-    """Row count and digest of the published rows, by table of silver that gold is computed from."""
+    """Row count and digest of the published rows and their rules, by table that gold is computed from."""
     last = Ledger(run.lake).last("publish")
     published = F.col("ingested_at") <= F.lit(last.position if last else EPOCH)
     found = {}
@@ -80,7 +83,8 @@ def _published_digests(run: JobContext) -> dict[str, tuple[int, int]]:
         table = TABLES[name]
         if downstream_of([name]) and "ingested_at" in table.column_names:
             rows = run.lake.read(name).where(published)
-            row = F.xxhash64(*table.deterministic_columns).cast("decimal(38,0)")
+            columns = [*table.deterministic_columns, *(_RULES & set(table.column_names))]
+            row = F.xxhash64(*columns).cast("decimal(38,0)")
             counted = rows.agg(F.count("*").alias("rows"), F.sum(row).alias("digest")).collect()[0]
             found[name] = (counted.rows, int(counted.digest or 0))
     return found

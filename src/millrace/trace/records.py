@@ -82,7 +82,8 @@ def trace(settings: Settings, name: str, key: Sequence[str]) -> Trace:
     found = [_found(each, COUNTED) for each in events.counted]
     found += [_found(each, CONTEXT) for each in events.context]
     every = [*events.counted, *events.context]
-    costs, changes = find_costs(history, name, rows), find_changes(history, name, rows)
+    costs = find_costs(history, name, rows)
+    changes = find_changes(history, name, rows, settings)
     of_goals = _rates(history, every) if name in _WITH_MONEY else []
     rates = {_places(row)[0]: row for row in (*of_goals, *costs.rates)}.values()
     others = [

@@ -121,7 +121,7 @@ def _of_span(history: History, table: str, row: Row, zone: str) -> RowEvents:
 
     Rows of a day may follow from events up to a day later: a search is clicked, a click leads to an order.
     """
-    low, high, after = _bounds(row, zone)
+    low, high, after = bounds_of(row, zone)
     inside = history.between(low, high)
     bots = history.bots({each.event.visitor_id for each in inside})
     counted = [each for each in inside if each.event.visitor_id not in bots and _may_count(table, row, each)]
@@ -137,7 +137,7 @@ def _of_span(history: History, table: str, row: Row, zone: str) -> RowEvents:
     return _without_repeats(counted, [*history.of_visitors(visitors, high + after), *of_goals])
 
 
-def _bounds(row: Row, zone: str) -> tuple[datetime, datetime, timedelta]:
+def bounds_of(row: Row, zone: str) -> tuple[datetime, datetime, timedelta]:
     """Start and end of a window or day, and how long afterwards events may change its row."""
     if "window_start" in row:
         return as_utc(row["window_start"]), as_utc(row["window_end"]), timedelta(0)

@@ -5,12 +5,16 @@ from typing import NamedTuple
 
 import narwhals as nw
 
+from folds.records.dimension_rules import load_dimension_rules
+from lakehouse.contracts.daily import DIMENSION_PERFORMANCE
 from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.contracts.orders import ORDER_COMPARISONS
 from lakehouse.contracts.shop import CUSTOMERS, DIMENSIONS, ORDERS, PRODUCTS, REJECTED_CHANGES, SHOP_CHANGES
+from lakehouse.settings import Settings
 from lakehouse.timestamps import as_utc
 from millrace.tables.table_scan import Row
 from millrace.trace.history import History
+from millrace.trace.row_events import bounds_of
 
 CHANGES, REJECTED = SHOP_CHANGES.name, REJECTED_CHANGES.name
 _VERSIONS = {
@@ -34,13 +38,17 @@ class RowChanges(NamedTuple):
     context: list[Row]
 
 
-def find_changes(history: History, table: str, rows: Sequence[Row]) -> RowChanges:
+def find_changes(history: History, table: str, rows: Sequence[Row], settings: Settings) -> RowChanges:
     """The changes that rows of a dimension, or of tables joined with one, are computed from."""
     if table == CONVERSION_ITEMS.name:
         versions = [each for column in _VERSIONS for each in _named(history, rows, column)]
     elif table == ORDER_COMPARISONS.name:
         orders = sorted({row["order_id"] for row in rows})
         versions = history.find(ORDERS.name, nw.col("order_id").is_in(orders))
+    elif table == DIMENSION_PERFORMANCE.name:
+        names = load_dimension_rules(settings.conf).of_customers
+        of_customers = [row for row in rows if row["dimension"] in names]
+        versions = [each for row in of_customers for each in _of_day(history, row, settings)]
     else:
         versions = list(rows) if table in DIMENSIONS else []
     if not versions:
@@ -55,6 +63,20 @@ def find_changes(history: History, table: str, rows: Sequence[Row]) -> RowChange
 def _named(history: History, items: Sequence[Row], column: str) -> list[Row]:
     ids = sorted({row[column] for row in items} - {None})
     return history.find(_VERSIONS[column], nw.col("version_id").is_in(ids)) if ids else []
+
+
+def _of_day(history: History, row: Row, settings: Settings) -> list[Row]:
+    """Versions of the customers with a conversion on a day."""
+    low, high, _ = bounds_of(row, settings.business_time_zone)
+    converted = (nw.col("converted_at") >= low) & (nw.col("converted_at") < high)
+    persons = sorted({each["person_id"] for each in history.find("gold.conversions", converted)} - {None})
+    known = history.find(CUSTOMERS.name, nw.col("customer_id").is_in(persons))
+    return [
+        each
+        for each in known
+        if (each["valid_from"] is None or as_utc(each["valid_from"]) < high)
+        and (each["valid_to"] is None or as_utc(each["valid_to"]) > low)
+    ]
 
 
 def _made(change: Row, version: Row) -> bool:

@@ -6,7 +6,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from kit.shop_warehouse import Shop
 from kit.shown import chart_rows
+from kit.warehouse_builder import build_warehouse
 
 STEPS = ("impression", "click", "visit", "search", "order")
 SUMS = "sum(visits), sum(conversions), sum(credited_reporting_value)"
@@ -21,7 +23,8 @@ def test_values_of_a_dimension_are_summed(
     page = open_page(shop_home, "audience", period="All", **chosen)
     assert page.selectbox(key="dimension").options == ["device", "system"]
     name = dimension or "device"
-    rows = sql(f"SELECT coalesce(value, '(not set)'), {SUMS} {WHERE} '{name}' GROUP BY 1 ORDER BY 2 DESC, 1")
+    shown = f"SELECT coalesce(value, '(not set)'), {SUMS} {WHERE} '{name}'"
+    rows = sql(f"{shown} GROUP BY 1 ORDER BY 2 DESC, 3 DESC, 1")
     assert len(rows) > 2
     assert chart_rows(page, len(page.get("vega_lite_chart")) - 1, "value", "visits") == {
         value: visits for value, visits, *_ in rows[:14]
@@ -72,3 +75,19 @@ def test_values_after_the_first_five_are_one_part_of_the_chart(open_page: Any) -
     of_first = rows.filter(pl.col("step") == "impression")
     assert of_first["value"].to_list() == ["v0", "v1", "v2", "v3", "v4", ALL_OTHERS]
     assert of_first["visitors"].to_list() == [20, 19, 18, 17, 16, 15 + 14]
+
+
+@pytest.mark.parametrize(("visits", "shown"), [(0, "Conversions"), (1, "Visits")])
+def test_dimension_without_visits_is_shown_by_conversions(
+    visits: int, shown: str, open_page: Any, shop: Shop, tmp_path: Path
+) -> None:
+    row = shop.tables["gold.dimension_performance"][0] | {"dimension": "plan", "model": "last_non_direct"}
+    rows = [
+        row | {"value": value, "visits": 5 if value is None else visits, "conversions": conversions}
+        for value, conversions in ((None, 1.0), ("free", 1.5), ("pro", 3.0))
+    ]
+    build_warehouse(tmp_path, {**shop.tables, "gold.dimension_performance": rows})
+    page = open_page(tmp_path, "audience", period="All")
+    chart = page.get("vega_lite_chart")[-1].proto
+    assert f"{shown} by plan" in chart.spec
+    assert page.dataframe[-1].value.iloc[:, 0].tolist() == ["(not set)", "pro", "free"]

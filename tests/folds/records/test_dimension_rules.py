@@ -78,6 +78,14 @@ def test_path_is_read_in_properties_context_and_traits(tmp_path: Path) -> None:
     assert stated(rules, properties={"a": {"coupon": 12.0}}) == '{"coupon":"12"}'
 
 
+def test_column_of_customers_is_not_read_in_events(tmp_path: Path) -> None:
+    rules = rules_of("dimensions: {plan: {from: customers.plan}, tier: {from: traits.tier}}", tmp_path)
+    assert rules.of_customers == {"plan": "plan"}
+    assert stated(rules, traits={"plan": "pro", "tier": "1"}) == '{"tier":"1"}'
+    only = rules_of("dimensions: {plan: {from: customers.plan}}", tmp_path)
+    assert stated(only, traits={"plan": "pro"}) is None
+
+
 def test_value_is_cut_at_its_greatest_length(tmp_path: Path) -> None:
     rules = rules_of("dimensions: {note: {from: properties.note}}", tmp_path)
     exact, longer = "ü" * MAX_VALUE, "ü" * (MAX_VALUE + 1)
@@ -100,6 +108,9 @@ def test_without_file_there_are_no_dimensions(tmp_path: Path) -> None:
         ("dimensions: {a: {from: []}}", "at least 1"),
         ("dimensions: {A b: {from: properties.b}}", "lower-case letters"),
         ("dimensions: {a: {from: properties.b, level: person}}", "'event' or 'session'"),
+        ("dimensions: {a: {from: customers}}", "nor a column of customers"),
+        ("dimensions: {a: {from: [traits.plan, customers.plan]}}", "stands alone"),
+        ("dimensions: {a: {from: customers.plan, level: session}}", "its level is event"),
         ("max_values: 0", "greater than or equal to 1"),
         ("dimension: {}", "Extra inputs"),
     ],

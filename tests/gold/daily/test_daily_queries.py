@@ -293,7 +293,7 @@ def naive_promotions(world: dict[str, list[Row]]) -> list[Row]:
 def naive_dimensions(world: dict[str, list[Row]]) -> list[Row]:
     values = {row["conversion_id"]: row["custom_dimensions"] for row in world["conversions"]}
     found: dict[tuple[Any, ...], Row] = defaultdict(
-        lambda: {"visits": 0, "conversions": 0.0, "money": Decimal(0)}
+        lambda: {"visits": 0, "conversions": 0.0, "credit": 0, "money": Decimal(0)}
     )
     for row, name in product(world["sessions"], ("device", "plan")):
         for model in MODELS:
@@ -304,12 +304,15 @@ def naive_dimensions(world: dict[str, list[Row]]) -> list[Row]:
         value = value_of(values.get(row["conversion_id"]), name)
         of = found[row["day"], name, value, row["channel"], row["model"]]
         of["conversions"] += 0 if row["is_counted"] is False else row["credit"]
+        of["credit"] += 0 if row["is_counted"] is False else round(row["credit"] * 1e15)
         of["money"] += row["credited_reporting_value"] or 0
     visits: Counter[tuple[Any, ...]] = Counter()
+    credit: Counter[tuple[Any, ...]] = Counter()
     for (day, name, value, _, model), row in found.items():
         visits[day, name, value] += row["visits"] if model == "first" else 0
+        credit[day, name, value] += row["credit"]
     by_rank: dict[tuple[Any, ...], list[str]] = defaultdict(list)
-    for day, name, value in sorted(visits, key=lambda each: (-visits[each], str(each[2]))):
+    for day, name, value in sorted(visits, key=lambda each: (-visits[each], -credit[each], str(each[2]))):
         if value is not None:
             by_rank[day, name].append(value)
     summed: dict[tuple[Any, ...], Row] = {}
