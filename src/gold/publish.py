@@ -49,18 +49,21 @@ class PublishRules:
         orders: which goals reverse an order.
         own_hosts: the site's own hosts, from conf/channels.yml.
         of_sessions: custom dimensions of level `session`, from conf/dimensions.yml.
+        person_level: those of level `person`.
     """
 
     numbers: RuleNumbers
     orders: OrderRules
     own_hosts: Sites
     of_sessions: frozenset[str]
+    person_level: frozenset[str]
 
     @classmethod
     def load(cls, conf: Path) -> "PublishRules":
         """Read conf/."""
-        own_hosts, of_sessions = load_channel_rules(conf).own, load_dimension_rules(conf).of_sessions
-        return cls(load_rule_numbers(conf), load_order_rules(conf), own_hosts, of_sessions)
+        own_hosts, dimensions = load_channel_rules(conf).own, load_dimension_rules(conf)
+        levels = dimensions.of_sessions, dimensions.of_persons
+        return cls(load_rule_numbers(conf), load_order_rules(conf), own_hosts, *levels)
 
     def of_visitors(self) -> VisitorRules:
         """The rules of the fold over visitors."""
@@ -68,7 +71,8 @@ class PublishRules:
 
     def of_persons(self, currency: str) -> PersonRules:
         """The rules of the fold over persons; exchange rates are rows of its input."""
-        return PersonRules.of(self.numbers, ExchangeRates((), currency), self.orders)
+        rates = ExchangeRates((), currency)
+        return PersonRules.of(self.numbers, rates, self.orders, self.person_level)
 
 
 class Publish:

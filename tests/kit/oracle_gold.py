@@ -171,10 +171,22 @@ class Gold:
                 "touches": len(journey),
                 "traffic_channel": _counted_under(each, journey),
                 "is_credited": self._is_credited(each),
+                "custom_dimensions": self._with_first_touch(each, journey),
             }
             for each in self._conversions.values()
             for journey in [self._journey(each)]
         ]
+
+    def _with_first_touch(self, conversion: Fields, journey: list[Fields]) -> str | None:
+        """The custom dimensions of a conversion; those of level `person` are of its first touch."""
+        values = _values(conversion)
+        first = _values(journey[0]) if journey else {}
+        for name in self.choices.person_level:
+            values.pop(name, None)
+            values |= {name: first[name]} if name in first else {}
+        return (
+            json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=False) if values else None
+        )
 
     def _is_credited(self, conversion: Fields) -> bool:
         return self._anchor(conversion)["has_attribution_consent"] is not False

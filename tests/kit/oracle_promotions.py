@@ -18,12 +18,14 @@ class Choices:
         on_site_credit: whether clicks on on-site promotions are touches.
         view_through: whether impressions that led to a visit without a click are touches.
         campaign_in_session: whether another campaign in the middle of a session is a touch.
+        person_level: custom dimensions of level `person`.
     """
 
     own_hosts: tuple[str, ...] = ()
     on_site_credit: bool = False
     view_through: bool = False
     campaign_in_session: bool = True
+    person_level: tuple[str, ...] = ()
 
 
 DEFAULTS = Choices()

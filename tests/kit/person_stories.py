@@ -115,7 +115,11 @@ def person_stories(draw: st.DrawFn) -> PersonStory:
         for (code, since), rate in draw(_RATES).items()
     ]
     watermark = at - draw(st.sampled_from((0, 1, 10 * MINUTE, 40 * DAY)))
-    choices = Choices(on_site_credit=draw(st.booleans()), view_through=draw(st.booleans()))
+    choices = Choices(
+        on_site_credit=draw(st.booleans()),
+        view_through=draw(st.booleans()),
+        person_level=draw(st.sampled_from(((), ("device",), ("coupon", "device", "none")))),
+    )
     consent = draw(CONSENT_CHOICES)
     with_statements(events, draw(STATEMENTS))
     return story_of(

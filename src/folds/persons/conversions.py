@@ -1,13 +1,14 @@
 """Conversions: counts each goal once, and finds the anchor that its touches come from."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from folds.persons.amounts import Amount, cancellation_amount, own_amount, refund_amounts
 from folds.persons.exchange_rates import ExchangeRates
 from folds.persons.records import ConversionRow, Goal, Touch
 from folds.persons.refunds import OrderRules
+from folds.visitors.custom_dimensions import of_person
 
 _Order = tuple[str | None, str | None]
 """Goal and id of an order."""
@@ -116,13 +117,16 @@ def _when(goal: Goal) -> tuple[int, str]:
     return goal.converted_at, goal.event_id
 
 
-def to_row(anchored: Anchored, touches: Sequence[Touch], watermark: int) -> ConversionRow:
+def to_row(
+    anchored: Anchored, touches: Sequence[Touch], watermark: int, person_level: Set[str]
+) -> ConversionRow:
     """Build the row of gold.conversions.
 
     Args:
         anchored: the conversion and its value.
         touches: those that share its credit, in order.
         watermark: microseconds since 1970; a conversion at or before it is final.
+        person_level: custom dimensions of which the first touch's value counts.
     """
     goal, amount = anchored.conversion, anchored.amount
     is_final = goal.converted_at <= watermark
@@ -150,8 +154,15 @@ def to_row(anchored: Anchored, touches: Sequence[Touch], watermark: int) -> Conv
         goal.has_analytics_consent,
         goal.has_attribution_consent,
         anchored.anchor.may_be_credited,
-        goal.custom_dimensions,
+        _custom_dimensions(goal, touches, person_level),
     )
+
+
+def _custom_dimensions(goal: Goal, touches: Sequence[Touch], person_level: Set[str]) -> str | None:
+    if not person_level:
+        return goal.custom_dimensions
+    first = touches[0].custom_dimensions if touches else None
+    return of_person(goal.custom_dimensions, first, person_level)
 
 
 def _channel(goal: Goal, touches: Sequence[Touch]) -> str | None:

@@ -27,6 +27,7 @@ class PersonRules:
         look_back: maximum microseconds between a touch and its conversion.
         models: parameters of the attribution models.
         views_earn: whether view-through impressions are touches.
+        person_level: custom dimensions of which the first touch's value counts.
     """
 
     rates: ExchangeRates
@@ -34,13 +35,19 @@ class PersonRules:
     look_back: int
     models: ModelNumbers
     views_earn: bool
+    person_level: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, numbers: RuleNumbers, rates: ExchangeRates, orders: OrderRules) -> "PersonRules":
-        """Convert the rule numbers of conf/rules.yml."""
-        return cls(
-            rates, orders, span_micros(numbers.look_back), ModelNumbers.of(numbers), numbers.view_through
-        )
+    def of(
+        cls,
+        numbers: RuleNumbers,
+        rates: ExchangeRates,
+        orders: OrderRules,
+        person_level: frozenset[str] = frozenset(),
+    ) -> "PersonRules":
+        """Convert the rule numbers of conf/rules.yml, and the custom dimensions of level `person`."""
+        look_back, models = span_micros(numbers.look_back), ModelNumbers.of(numbers)
+        return cls(rates, orders, look_back, models, numbers.view_through, person_level)
 
 
 class PersonRows(NamedTuple):
@@ -88,7 +95,7 @@ def credit_anchored(
     credited = [each for each in journeys if each.anchor.may_be_credited]
     rows = PersonRows([], [], Trails(credited, PageViews(pages)))
     for each, journey in zip(anchored, journeys, strict=True):
-        rows.conversions.append(to_row(each, journey.touches, watermark))
+        rows.conversions.append(to_row(each, journey.touches, watermark, rules.person_level))
         reporting_value = each.amount.reporting_value
         if each.anchor.may_be_credited:
             rows.attribution.extend(credit_touches(journey, reporting_value, rules.models, each.is_counted))

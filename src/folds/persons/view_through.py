@@ -23,4 +23,6 @@ def view_touches(visits: Iterable[Touch], since: int) -> list[Touch]:
 
 def _view_touch(visit: Touch, view: View) -> Touch:
     at_view = (view.event_id, visit.visitor_id, view.at, VIEW, view.event_id)
-    return Touch(*at_view, *view[4:14], view.url, view.referrer, None, None, True, visit.rules_version)
+    values = visit.custom_dimensions
+    fields = (*at_view, *view[4:14], view.url, view.referrer, None, None, True, visit.rules_version)
+    return Touch(*fields, custom_dimensions=values)

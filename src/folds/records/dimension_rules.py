@@ -51,6 +51,11 @@ class DimensionRules(BaseModel):
         return frozenset(name for name, rule in self.dimensions.items() if rule.level == "session")
 
     @cached_property
+    def of_persons(self) -> frozenset[str]:
+        """Names of the dimensions of level `person`."""
+        return frozenset(name for name, rule in self.dimensions.items() if rule.level == "person")
+
+    @cached_property
     def of_customers(self) -> Mapping[str, str]:
         """By name, the column of the shop's customers, of the dimensions that have one."""
         return {name: rule.column for name, rule in self.dimensions.items() if rule.column}

@@ -33,7 +33,8 @@ class DimensionRule(BaseModel):
 
     Args:
         paths: tried in turn; a column of the shop's customers stands alone.
-        level: `session`: of its session's first event; `event`: its own, else that one.
+        level: `session`: of its session's first event; `event`: its own, else that one; `person`: of the
+            first of its touches.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -43,7 +44,7 @@ class DimensionRule(BaseModel):
         BeforeValidator(_as_list),
         Field(alias="from", min_length=1),
     ]
-    level: Literal["event", "session"] = "event"
+    level: Literal["event", "session", "person"] = "event"
 
     @property
     def column(self) -> str | None:

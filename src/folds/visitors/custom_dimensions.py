@@ -1,4 +1,4 @@
-"""Custom dimensions of conversions: of the goal event, and of its session's first event."""
+"""Custom dimensions of conversions: of the goal event, its session's first event, and the first touch."""
 
 from collections.abc import Set
 from functools import lru_cache
@@ -22,6 +22,21 @@ def of_goal(own: str | None, of_session: str | None, session_level: Set[str]) ->
         inherited = _read(of_session)
         values = {name: value for name, value in values.items() if name not in session_level}
         values = inherited | values
+    return msgspec.json.encode(values, order="sorted").decode() if values else None
+
+
+@lru_cache(4096)
+def of_person(own: str | None, of_touch: str | None, person_level: Set[str]) -> str | None:
+    """The values of a conversion, with those of the first touch for dimensions of level `person`.
+
+    Args:
+        own: those of the conversion.
+        of_touch: those of the first of its touches; None without any.
+        person_level: dimensions of which the first touch's value counts.
+    """
+    values = {name: value for name, value in _read(own).items() if name not in person_level}
+    first = {name: value for name, value in _read(of_touch).items() if name in person_level}
+    values |= first
     return msgspec.json.encode(values, order="sorted").decode() if values else None
 
 

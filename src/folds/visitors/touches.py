@@ -57,6 +57,7 @@ class Touch(NamedTuple):
     earns_credit: bool | None
     rules_version: str | None
     has_attribution_consent: bool | None = None
+    custom_dimensions: str | None = None
 
 
 class CountedClick(NamedTuple):
@@ -160,6 +161,7 @@ def _click_touch(
         None,
         not is_server and (not on_site or earns_on_site),
         click.rules_version,
+        custom_dimensions=click.custom_dimensions,
     )
 
 
@@ -179,6 +181,7 @@ def _visit_touch(session: Session, view: View | None) -> Touch:
         view,
         True,
         session.rules_version,
+        custom_dimensions=session.custom_dimensions,
     )
 
 
@@ -198,4 +201,5 @@ def _campaign_touch(event: Event) -> Touch:
         None,
         True,
         event.rules_version,
+        custom_dimensions=event.custom_dimensions,
     )

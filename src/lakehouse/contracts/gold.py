@@ -70,6 +70,7 @@ TOUCHES = Table(
         Column("earns_credit", "boolean", "false: no touch, but a click that is a step of trails"),
         _RULES_VERSION,
         _ATTRIBUTION_CONSENT,
+        Column("custom_dimensions", "string", "of the click, session or campaign's event, as a JSON object"),
     ),
     event_time="touched_at",
     is_mutable=True,
@@ -140,7 +141,9 @@ CONVERSIONS = Table(
             "it takes part in credit: with consent to attribution, a refund or cancellation by its order's",
         ),
         Column(
-            "custom_dimensions", "string", "of the goal event and of its session's first, as a JSON object"
+            "custom_dimensions",
+            "string",
+            "of the goal event, its session's first and the first touch, as a JSON object",
         ),
     ),
     event_time="converted_at",

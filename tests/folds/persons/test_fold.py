@@ -33,7 +33,8 @@ STORIES = settings(max_examples=750, deadline=None, suppress_health_check=list(H
 
 def rules_of(story: PersonStory) -> PersonRules:
     numbers = RuleNumbers(view_through=story.gold.choices.view_through)
-    return PersonRules.of(numbers, ExchangeRates(story.rates, "EUR"), ORDERS)
+    person_level = frozenset(story.gold.choices.person_level)
+    return PersonRules.of(numbers, ExchangeRates(story.rates, "EUR"), ORDERS, person_level)
 
 
 def fold(story: PersonStory, chance: random.Random | None = None) -> PersonRows:

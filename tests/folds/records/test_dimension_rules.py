@@ -11,7 +11,7 @@ from folds.records.dimension_rules import FILE, MAX_VALUE, NO_DIMENSIONS, load_d
 from folds.records.parse import parse
 from folds.records.parse_rules import ParseRules
 from folds.records.user_agent_traits import read_user_agent
-from folds.visitors.custom_dimensions import NO_VALUES, of_goal
+from folds.visitors.custom_dimensions import NO_VALUES, of_goal, of_person
 from kit.oracle_agents import dimensions_of
 from kit.parser import RULES
 from lakehouse.errors import MillraceError
@@ -107,7 +107,8 @@ def test_without_file_there_are_no_dimensions(tmp_path: Path) -> None:
         ("dimensions: {a: {from: properties..b}}", "none of"),
         ("dimensions: {a: {from: []}}", "at least 1"),
         ("dimensions: {A b: {from: properties.b}}", "lower-case letters"),
-        ("dimensions: {a: {from: properties.b, level: person}}", "'event' or 'session'"),
+        ("dimensions: {a: {from: properties.b, level: visitor}}", "'event', 'session' or 'person'"),
+        ("dimensions: {a: {from: customers.plan, level: person}}", "its level is event"),
         ("dimensions: {a: {from: customers}}", "nor a column of customers"),
         ("dimensions: {a: {from: [traits.plan, customers.plan]}}", "stands alone"),
         ("dimensions: {a: {from: customers.plan, level: session}}", "its level is event"),
@@ -135,3 +136,19 @@ def test_conversion_has_its_own_value_or_that_of_its_session(
     own: str | None, of_session: str | None, wanted: str | None
 ) -> None:
     assert of_goal(own, of_session, frozenset("d")) == wanted
+
+
+@pytest.mark.parametrize(
+    ("own", "of_touch", "wanted"),
+    [
+        (None, None, None),
+        ('{"d":"own"}', None, None),
+        ('{"c":"own","d":"own"}', '{"c":"first","d":"first"}', '{"c":"own","d":"first"}'),
+        ('{"c":"own","d":"own"}', '{"c":"first"}', '{"c":"own"}'),
+        (None, '{"d":"first"}', '{"d":"first"}'),
+    ],
+)
+def test_value_of_level_person_is_that_of_first_touch(
+    own: str | None, of_touch: str | None, wanted: str | None
+) -> None:
+    assert of_person(own, of_touch, frozenset("d")) == wanted
