@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 from folds.records.dimension_rules import MAX_VALUE
 from gold.as_of import as_of, period
 from lakehouse.contracts.shop import CUSTOMERS
-from lakehouse.rows.semi_join import semi_join
 
 _TEXTS = "map<string,string>"
 
@@ -23,8 +22,9 @@ def with_customer_values(
         customers: silver.customers.
         columns: by name of the dimension, a column of silver.customers, else of the shop's table.
     """
-    theirs = customers.withColumnRenamed("customer_id", "person_id")
-    known = semi_join(theirs, conversions.select("person_id").distinct(), "person_id")
+    ids = conversions.select(F.col("person_id").alias("person_id"))  # as new attributes, see `semi_join`
+    persons = ids.distinct()  # not broadcast: a rebuild has those of all times
+    known = customers.withColumnRenamed("customer_id", "person_id").join(persons, "person_id", "left_semi")
     values = F.map_from_arrays(*(F.array(*each) for each in zip(*_values(columns), strict=True)))
     versions = known.select("person_id", values.alias("_values"), *period())
     found = as_of(conversions, versions, "person_id", "converted_at", ("conversion_id",))
