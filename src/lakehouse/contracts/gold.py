@@ -140,11 +140,7 @@ CONVERSIONS = Table(
             "boolean",
             "it takes part in credit: with consent to attribution, a refund or cancellation by its order's",
         ),
-        Column(
-            "custom_dimensions",
-            "string",
-            "of the goal event, its session's first and the first touch, as a JSON object",
-        ),
+        Column("custom_dimensions", "string", "of the goal, its session and first touch, as a JSON object"),
     ),
     event_time="converted_at",
     is_mutable=True,
