@@ -70,6 +70,7 @@ _URLS = (
 _VALUES = (None, None, "0", "0.0001", "-0.0005", "0.0015", "99.9900", "-3.3333", "10", "99999999999999.9999")
 _CURRENCIES = ("EUR", "eur", "USD", "usd", "GBP", "JPY", None)
 _MOMENTS = (-DAY, 0, 1, 10 * SECOND, 5 * MINUTE, DAY, 30 * DAY)
+_PERSON_LEVEL = ((), ("device",), ("coupon", "device", "none"))
 _WORTH = ("0.9", "1.1523456789", "0.0000000001", "999999999")
 
 
@@ -118,7 +119,7 @@ def person_stories(draw: st.DrawFn) -> PersonStory:
     choices = Choices(
         on_site_credit=draw(st.booleans()),
         view_through=draw(st.booleans()),
-        person_level=draw(st.sampled_from(((), ("device",), ("coupon", "device", "none")))),
+        person_level=_PERSON_LEVEL[len(drawn) % len(_PERSON_LEVEL)],
     )
     consent = draw(CONSENT_CHOICES)
     with_statements(events, draw(STATEMENTS))

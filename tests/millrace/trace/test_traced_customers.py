@@ -44,7 +44,7 @@ def conf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_credit_by_plan_follows_from_its_records(conf: Path, tmp_path: Path) -> None:
     until = datetime(2026, 3, 22, 14, 5, tzinfo=timezone.utc)
-    shop = Shop(until, days=2, events=400, seed=5)
+    shop = Shop(until, days=3, events=500, seed=5)
     stored = [*shop.stored, *sample_changes(shop.oracle.events, until, Random(5))]
     settings = oracle_home(tmp_path / "home", stored)
     rows = [typed(NAME, row) for row in credit_by_plan(Oracle.over(stored))]
