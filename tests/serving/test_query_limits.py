@@ -25,7 +25,8 @@ from serving.processes.spill import SpillFolders
 from serving.processes.turns import Turns
 from serving.query_limits import QueryLimits, QueryRunner, TryLaterError
 from serving.sources.query_result import Part, compute, result_parts
-from serving.stream.hub import Hub, Limits, Wanted
+from serving.stream.hub import Hub, Limits
+from serving.stream.wanted import Wanted
 
 NAME = "gold.touches"
 ROWS = 300

@@ -16,7 +16,7 @@ from kit.collecting import collector, with_sources
 from kit.home import ROOT, Home
 from kit.warehouse_builder import append_rows
 from millrace.local.process.ports import stable_port
-from serving.stream.hub import Wanted
+from serving.stream.wanted import Wanted
 from serving.webhooks.store import WebhookStore
 from serving.webhooks.webhook import Webhook
 

@@ -18,7 +18,7 @@ class FairStarts:
 
     def __init__(self, at_once: int = _AT_ONCE) -> None:
         self._at_once = at_once
-        self._begun: Counter[str] = Counter()
+        self._started: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     async def begin(self, reader: str) -> None:
@@ -27,22 +27,22 @@ class FairStarts:
         Args:
             reader: name of the reader.
         """
-        if self._begun[reader] < self._at_once:
+        if self._started[reader] < self._at_once:
             self._count(reader, 1)
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(reader, deque()).append(turn)
         await turn
 
-    def _count(self, reader: str, begun: int) -> None:
-        if not self._begun[reader]:
+    def _count(self, reader: str, started: int) -> None:
+        if not self._started[reader]:
             asyncio.get_running_loop().call_soon(self._next_turn, reader)
-        self._begun[reader] += begun
+        self._started[reader] += started
 
     def _next_turn(self, reader: str) -> None:
-        del self._begun[reader]
+        del self._started[reader]
         waiting = self._waiting.pop(reader, deque())
-        while waiting and self._begun[reader] < self._at_once:
+        while waiting and self._started[reader] < self._at_once:
             turn = waiting.popleft()
             if not turn.done():  # else its request was cancelled
                 turn.set_result(None)

@@ -12,10 +12,10 @@ from lakehouse.access.read_log import Reads
 from lakehouse.errors import MillraceError
 from serving.api.readers import Reader
 from serving.query_limits import TryLaterError
-from serving.stream.hub import Wanted
 from serving.stream.messages import Message, closed_message
 from serving.stream.seen_versions import SeenVersions
 from serving.stream.subscription import SlowSubscriberError, Subscription
+from serving.stream.wanted import Wanted
 
 _LOG = logging.getLogger("serving")
 _CHECK_SECONDS = 1.0

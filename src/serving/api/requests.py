@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from lakehouse.errors import MillraceError
-from serving.stream.hub import Wanted
 from serving.stream.subscription import Terms
+from serving.stream.wanted import Wanted
 
 _LEAST_BUDGET = 16 << 10
 _MOST_BUDGET = 16 << 20

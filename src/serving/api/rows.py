@@ -1,4 +1,4 @@
-"""The rows of a table or query as an answer, begun in one visit to a thread."""
+"""The rows of a table or query as an answer, started in one visit to a thread."""
 
 from collections.abc import AsyncGenerator, Iterator
 from typing import NamedTuple
@@ -6,8 +6,9 @@ from typing import NamedTuple
 from lakehouse.access.role import Role
 from serving.query_limits import TryLaterError
 from serving.sources.row_changes import Position
-from serving.stream.hub import Hub, Wanted
+from serving.stream.hub import Hub
 from serving.stream.snapshots import in_thread
+from serving.stream.wanted import Wanted
 
 PIECE_BYTES = 32 << 10
 

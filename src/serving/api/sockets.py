@@ -11,9 +11,10 @@ from lakehouse.errors import MillraceError
 from serving.api.following import Following, log_slow
 from serving.api.readers import Reader, Readers, UnknownReaderError
 from serving.api.requests import json_of, position_of, terms_of, wanted_of
-from serving.stream.hub import Hub, Wanted
+from serving.stream.hub import Hub
 from serving.stream.messages import Message, closed_message
 from serving.stream.subscription import Subscription, Terms
+from serving.stream.wanted import Wanted
 
 _FIRST_SECONDS = 10.0  # for the first message
 _CLOSE_SECONDS = 2.0

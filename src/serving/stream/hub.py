@@ -1,16 +1,13 @@
 """The open channels: one for each role and table or query."""
 
 import asyncio
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lakehouse.access.role import Role
-from lakehouse.errors import MillraceError
 from lakehouse.readers.positions import snapshot_versions
 from lakehouse.readers.versioned_tables import VersionedTables
 from serving.processes.query_processes import QueryProcesses
@@ -26,56 +23,14 @@ from serving.stream.channel import Channel
 from serving.stream.log_poller import LogPoller
 from serving.stream.resume_token import Subject
 from serving.stream.subscription import Subscription, Terms
+from serving.stream.wanted import TOKEN_DIGITS, Wanted
 
 _T = TypeVar("_T")
-_TOKEN_DIGITS = 8
 _THREADS = 64
 _LOOK_SECONDS = 1.0
 """Seconds after which a channel reads its tables' logs, also if there was no commit."""
 _LINGER_SECONDS = 30.0
 """Seconds for which a channel without subscribers stays open: they reconnect after a lost connection."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The table or query that a subscriber follows.
-
-    Args:
-        table: name of the table.
-        sql: the query, instead of a table.
-        where: conditions on rows of the table, by column.
-        select: columns of the table to show in addition to its key; empty for all.
-    """
-
-    table: str | None = None
-    sql: str | None = None
-    where: Mapping[str, Any] = field(default_factory=dict)
-    select: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Check that there is either a table or a query.
-
-        Raises:
-            MillraceError: if there are none or both, or a query has `where` or `select`.
-        """
-        if (self.table is None) == (self.sql is None):
-            raise MillraceError("give either a table or a query", "As an example: table=gold.traffic")
-        if self.sql is not None and (self.where or self.select):
-            raise MillraceError("where and select are for tables", "Write them in the query")
-
-    def digest(self, role: Role) -> str:
-        """A digest that is equal for equal content, which also depends on the reader's role."""
-        asked = [role.fingerprint, self.table, self.sql, dict(self.where), self.select]
-        return sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
-
-    def has_token(self, token: str, role: Role) -> bool:
-        """Whether a resume token is for the same content."""
-        return token.startswith(self.digest(role)[:_TOKEN_DIGITS])
-
-    @property
-    def name(self) -> str:
-        """The table or the query, for logs."""
-        return self.table or " ".join((self.sql or "").split())[:80]
 
 
 @dataclass(frozen=True)
@@ -149,7 +104,7 @@ class Hub:
                     raise
                 self._channels[key] = Channel(
                     source,
-                    key[:_TOKEN_DIGITS],
+                    key[:TOKEN_DIGITS],
                     self._limits.channel_bytes,
                     self._tables.poll_seconds if self._poller is None else _LOOK_SECONDS,
                     self._kept,
@@ -217,7 +172,7 @@ class Hub:
 
     def subject(self, wanted: Wanted, role: Role, source: Source) -> Subject:
         """The content of a source's resume tokens."""
-        return Subject(wanted.digest(role)[:_TOKEN_DIGITS], source.key, source.identities())
+        return Subject(wanted.digest(role)[:TOKEN_DIGITS], source.key, source.identities())
 
     def stop(self) -> None:
         """Stop all channels."""

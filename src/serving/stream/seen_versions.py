@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from lakehouse.access.read_log import Reads
-from serving.stream.hub import Wanted
+from serving.stream.wanted import Wanted
 
 _SECONDS = 60.0
 

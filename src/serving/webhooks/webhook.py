@@ -4,8 +4,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from serving.stream.hub import Wanted
 from serving.stream.messages import as_time
+from serving.stream.wanted import Wanted
 
 
 @dataclass(frozen=True)

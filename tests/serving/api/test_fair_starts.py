@@ -56,5 +56,5 @@ def test_cancelled_request_takes_no_turn_and_nothing_is_kept() -> None:
         return starts
 
     starts = asyncio.run(run())
-    assert not starts._begun
+    assert not starts._started
     assert not starts._waiting

@@ -17,9 +17,10 @@ from lakehouse.readers.folder_tables import FolderTables
 from serving.api.app import StreamingApi
 from serving.api.readers import Reader, Readers
 from serving.api.sessions import Sessions
-from serving.stream.hub import Hub, Limits, Wanted
+from serving.stream.hub import Hub, Limits
 from serving.stream.seen_versions import SeenVersions, subject_of
 from serving.stream.subscription import Terms
+from serving.stream.wanted import Wanted
 
 TOKEN = "t" * 40
 POLICY = f"""

@@ -14,9 +14,10 @@ from kit.subscribers import Fold
 from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.role import Role
 from lakehouse.readers.folder_tables import FolderTables
-from serving.stream.hub import Hub, Limits, Wanted
+from serving.stream.hub import Hub, Limits
 from serving.stream.messages import Message
 from serving.stream.subscription import SlowSubscriberError, Subscription, Terms
+from serving.stream.wanted import Wanted
 
 BUDGET = 16 << 10
 

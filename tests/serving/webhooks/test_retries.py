@@ -19,8 +19,9 @@ from kit.warehouse_builder import append_rows
 from lakehouse.access.mask_key import MaskKey
 from lakehouse.access.role import Role
 from lakehouse.readers.folder_tables import FolderTables
-from serving.stream.hub import Hub, Limits, Wanted
+from serving.stream.hub import Hub, Limits
 from serving.stream.subscription import Terms
+from serving.stream.wanted import Wanted
 from serving.webhooks.deliveries import Deliveries
 from serving.webhooks.delivery import Retries, RoleOf
 from serving.webhooks.sender import Answer, Sender

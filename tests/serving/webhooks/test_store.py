@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from serving.stream.hub import Wanted
+from serving.stream.wanted import Wanted
 from serving.webhooks.store import WebhookStore
 from serving.webhooks.webhook import Webhook
 
