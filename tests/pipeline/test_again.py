@@ -23,9 +23,7 @@ def test_second_run_on_the_same_input_commits_nothing(caught_up_home: Home, tmp_
     nothing_erased = {ERASED_RECORDS.name, ERASED_IDENTITIES.name}
     without_rows = {GATES.name, BOT_REFUNDS.name, CONSENTS.name} | nothing_erased
     missing = set(TABLES) - set(before)
-    assert missing == of_others | without_rows, (
-        "filled by a scheduled job, readers, the shop, or not"
-    )
+    assert missing == of_others | without_rows, "filled by a scheduled job, readers, the shop, or not"
     assert [name for name, (_, rows) in before.items() if not rows] == []
     home.must("run", *JOBS, "--once")
     assert versions(home) == before
