@@ -128,9 +128,8 @@ class DeclaredTables:
         is_new = not exists(self._spark, self._settings, table.name)
         stores_changes = bool(self._settings.catalog) and has_feed(table)
         columns, more = declare(table, stores_changes) if is_new else ("", "")
-        if (
-            is_new and not self._settings.catalog
-        ):  # left by a process that was killed while it created the table
+        if is_new and not self._settings.catalog:
+            # A process that is killed while it creates the table leaves a log without commits.
             shutil.rmtree(_log_folder(self._settings, table.name), ignore_errors=True)
         if not self._has_layer(table.layer):
             self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {table.layer}{where.layer}")

@@ -63,9 +63,8 @@ class LimitedProtocol(H11Protocol):
         self.loop.call_later(REST_SECONDS, self._read_on)
 
     def _read_on(self) -> None:
-        if (
-            not self.transport.is_closing() and not self.flow.read_paused
-        ):  # by a full buffer of a next request
+        is_full = self.flow.read_paused  # the buffer of the next request
+        if not self.transport.is_closing() and not is_full:
             self.transport.resume_reading()
 
     def _await_head(self) -> None:

@@ -25,8 +25,8 @@ _RULES = frozenset(("rules_version",))
 def replay_job(who: str, why: str) -> Job:
     """The job that parses all records of bronze again, rejected and held ones included.
 
-    Tables are replaced, so nothing is doubled. Gold is rebuilt only if published rows, or the rules that they
-    follow, have changed: gold has rules of its own, such as the level of a custom dimension.
+    Tables are replaced, so nothing is duplicated. Gold is rebuilt only if published rows, or the rules that
+    they follow, have changed: gold has rules of its own, such as the level of a custom dimension.
 
     Args:
         who: name of the person, for ops.gates.

@@ -169,6 +169,7 @@ class Beside:
         self.versions = {"gold.touches": 7, "silver.events": 3, "gold.traffic": 1}
         self.began, self._ended = threading.Semaphore(0), threading.Semaphore(0)
         self.seen: list[list[int | None]] = []
+        self.threads: list[threading.Thread] = []
         self.error: Exception | None = None
         context = SimpleNamespace(clearJobTags=lambda: None)
         lake: Any = SimpleNamespace(exclusive=lambda _name: nullcontext())
@@ -180,6 +181,7 @@ class Beside:
     is_behind_shop = False
 
     def update(self, _published: object) -> None:
+        self.threads.append(threading.current_thread())
         self.began.release()
         assert self._ended.acquire(timeout=10)
         self.seen.append([self._own.lake.pinned(name) for name in (*self.versions, "silver.products")])
@@ -216,7 +218,8 @@ def test_first_update_of_a_home_is_done_before_the_next_micro_batch(monkeypatch)
     todo = first.schedule()
     first.end()
     todo.update()
-    assert len(first.seen) == 1
+    todo.finish()
+    assert first.threads == [threading.current_thread()]
 
 
 def test_one_update_runs_beside_micro_batches_at_a_time(clock, monkeypatch):

@@ -17,9 +17,11 @@ LONGEST_PAUSE = 60.0
 _TRIES = 3
 """Attempts of a scheduled job per scheduled time."""
 
-_CREDITING = "publish"
-_ON_CREDIT_PATH = ("ingest", "refine", _CREDITING)
+CREDIT_PATH = ("ingest", "refine", "publish")
+"""Jobs that a credit waits for, in order. Others start after the last one's first micro-batch."""
+
 _LONGEST_WAIT = 60.0
+"""Seconds after which they start, also without such a micro-batch."""
 
 
 @dataclass
@@ -59,7 +61,7 @@ class JobRunner(JobListener):
         state.batches += 1
         state.rows += rows
         state.last_batch_at = datetime.now(timezone.utc).isoformat()
-        if job == _CREDITING:
+        if job == CREDIT_PATH[-1]:
             self._has_credit.set()
 
     def begin(self, worker: TaskRunner) -> tuple[list[threading.Thread], Schedules]:
@@ -90,7 +92,7 @@ class JobRunner(JobListener):
         """Run a job; after a failure, run it again with back-off."""
         state, pause = self.states[job.name], 1.0
         worker.application.use_scheduler_pool(job.name)
-        if job.name not in _ON_CREDIT_PATH:
+        if job.name not in CREDIT_PATH:
             self._wait_for_credit(worker.stop)
         while not worker.stop.is_set():
             done = state.batches
@@ -112,7 +114,7 @@ class JobRunner(JobListener):
     def _wait_for_credit(self, stop: threading.Event) -> None:
         """Wait until publish has finished a micro-batch after the start, at most a minute."""
         deadline = time.monotonic() + _LONGEST_WAIT
-        runs = any(job.name == _CREDITING and not job.is_paused for job in self.jobs)
+        runs = any(job.name == CREDIT_PATH[-1] and not job.is_paused for job in self.jobs)
         while runs and not stop.is_set() and time.monotonic() < deadline:
             if self._has_credit.wait(1.0):
                 return

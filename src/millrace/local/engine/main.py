@@ -15,16 +15,13 @@ from lakehouse.settings import Settings, load_settings
 from millrace.local.bundle.jobs import BundleJob, bundle_jobs
 from millrace.local.engine.fair_semaphore import FairSemaphore, Turn
 from millrace.local.engine.gate_reports import report_failures
-from millrace.local.engine.job_runner import JobRunner, log
+from millrace.local.engine.job_runner import CREDIT_PATH, JobRunner, log
 from millrace.local.engine.spark_application import Application, spark_application
 from millrace.local.engine.task_runner import TaskRunner
 from millrace.local.process.process_registry import process_identity
 from millrace.local.process.state_files import write_state
 from millrace.local.requests.command_server import serve
 from millrace.shutdown_signal import GRACE_SECONDS
-
-_CREDIT = ("refine", "publish")
-"""Jobs that a credit waits for."""
 
 
 class Engine:
@@ -78,7 +75,7 @@ class Engine:
 
     def _turn_of(self, job: str) -> Turn:
         """Turns of a job: those that a credit waits for go ahead of the shop's database and of repairs."""
-        return self._turns.first if job in _CREDIT else self._turns.others
+        return self._turns.first if job in CREDIT_PATH else self._turns.others
 
     def report_state(self, state: str) -> None:
         """Write the state file: states of the engine and of each job."""
