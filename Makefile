@@ -43,7 +43,7 @@ test-long: setup ## the tests that are too slow for every run
 chaos: setup ## the tests that kill processes in mid-run
 	@exec .venv/bin/pytest -m chaos $(ARGS)
 
-bench: bench-dedup bench-silver bench-catch-up bench-cluster bench-round bench-windows bench-attribution bench-driver-memory bench-quality bench-freshness bench-trickle bench-dashboard bench-collect bench-feed bench-streaming bench-shop ## the benchmarks, one after the other
+bench: bench-dedup bench-silver bench-catch-up bench-cluster bench-round bench-windows bench-attribution bench-driver-memory bench-quality bench-freshness bench-trickle bench-dashboard bench-collect bench-feed bench-streaming bench-streaming-catalog bench-shop ## the benchmarks, one after the other
 
 bench-attribution: setup ## do refine and publish cost the same with 16 times the touches behind them?
 	@exec .venv/bin/python -m benchmarks.attribution $(ARGS)
@@ -80,6 +80,9 @@ bench-feed: setup ## what does a change feed cost: Delta's own, and the one deri
 
 bench-streaming: setup ## how long from a commit to 1,000 subscribers, and how much memory is that?
 	@exec .venv/bin/python -m benchmarks.streaming $(ARGS)
+
+bench-streaming-catalog: setup ## how long from a commit to a subscriber of tables in a catalog?
+	@exec .venv/bin/python -m benchmarks.streaming_catalog $(ARGS)
 
 bench-trickle: setup ## do files stay few and batches quick over a day of small commits?
 	@exec .venv/bin/python -m benchmarks.trickle $(ARGS)

@@ -47,7 +47,11 @@ def main() -> int:
     parser.add_argument("--pause", type=float, default=0.5, help="seconds between two commits")
     options = parser.parse_args()
     table = []
-    for name, client in (("server-sent events", _events), ("WebSocket", _socket), ("long poll", _polls)):
+    for name, client in (
+        ("server-sent events", follow_events),
+        ("WebSocket", _socket),
+        ("long poll", _polls),
+    ):
         for count in (1, options.subscribers):
             delays, memory, commits = _measure(options, client, count)
             p50, p99 = np.percentile(delays, (50, 99)) * 1000
@@ -68,7 +72,7 @@ def _beside_a_slow_one(options: argparse.Namespace) -> list[list[str]]:
     found: dict[str, list[float]] = {alone: [], beside: []}
     for _ in range(_TURNS):
         for name, slow in ((alone, 0), (beside, 1)):
-            found[name] += _measure(options, partial(_events, select=""), _NEIGHBOURS, slow)[0]
+            found[name] += _measure(options, partial(follow_events, select=""), _NEIGHBOURS, slow)[0]
     rows = []
     for name, delays in found.items():
         p50, p99 = np.percentile(delays, (50, 99)) * 1000
@@ -130,7 +134,8 @@ async def _follow(
     return found
 
 
-async def _events(port: int, delays: list[float], select: str = _SELECT) -> None:
+async def follow_events(port: int, delays: list[float], select: str = _SELECT) -> None:
+    """Follow gold.touches by server-sent events until cancelled; append the seconds since each commit."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=64 << 20)
     writer.write(
         b"GET /v1/changes?table=gold.touches&%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % select.encode()

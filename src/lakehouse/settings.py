@@ -112,13 +112,13 @@ class Settings(BaseSettings):
     )
     repair_interval: timedelta = Field(
         timedelta(seconds=30),
-        description="time between micro-batches of repair, which handles late events; up to twice as long "
-        "if it takes more than a tenth of the time",
+        description="time between micro-batches of repair, which handles late events; up to four times as "
+        "long if it takes more than a tenth of the time",
     )
     summary_interval: timedelta = Field(
         timedelta(seconds=30),
-        description="time between updates of tables by window, day and person; under load, one and a half "
-        "times the duration of the last update if that is longer, at most two minutes",
+        description="time between updates of tables by window, day and person; under load, four times "
+        "the duration of the last update if that is longer, at most five minutes",
     )
     heartbeat_interval: timedelta | None = Field(
         None, gt=timedelta(0), description="idle time of a topic until a heartbeat is written; unset, never"

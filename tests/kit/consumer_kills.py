@@ -17,6 +17,7 @@ from typing import Any
 
 from kit import summing_consumer
 from kit.api_process import ApiProcess
+from kit.catalog_server import CatalogServer
 from kit.home import ROOT
 from kit.polling import eventually
 from kit.user_database import UserDatabase
@@ -149,7 +150,12 @@ class Pair:
 
 
 def disturb(
-    databases: Sequence[UserDatabase], folder: Path, kills: int, rng: Random, every: float
+    databases: Sequence[UserDatabase],
+    folder: Path,
+    kills: int,
+    rng: Random,
+    every: float,
+    catalog: CatalogServer | None = None,
 ) -> list[int]:
     """Run two consumers per database, two servers and a writer; kill consumers and servers, pause consumers.
 
@@ -159,6 +165,7 @@ def disturb(
         kills: how often a consumer of each database is killed or paused; every tenth time, a server too.
         rng: the source of randomness.
         every: maximal seconds between commits.
+        catalog: has the table, for the servers; None: they read its folder.
 
     Returns:
         For each database, how often a different process than before applied a group.
@@ -169,8 +176,10 @@ def disturb(
     home = folder / "home"
     home.mkdir()
     writer = Writer(home, rng, every)
+    if catalog:
+        catalog.register(home)
     with ExitStack() as running:
-        nodes = [ApiProcess(home) for _ in range(2)]
+        nodes = [ApiProcess(home, env=catalog.env if catalog else {}) for _ in range(2)]
         for node in nodes:
             running.callback(node.kill)
             node.launch()

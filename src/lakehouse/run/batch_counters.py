@@ -73,8 +73,9 @@ class BatchCounter:
             spark.sparkContext.addJobTag(self._tag)
 
     def counts(self) -> Counts:
-        """The counts since its creation; removes the tag."""
+        """The counts since its creation; ends it."""
         since = self._tables.copy()
+        self.end()
         jobs, shuffles, tasks, seconds = _figures(self._spark, self._tag)
         return Counts(
             spark_jobs=jobs,
@@ -85,14 +86,18 @@ class BatchCounter:
             table_reads=since["table_reads"] - self._before["table_reads"],
         )
 
+    def end(self) -> None:
+        """Remove the tag from this thread."""
+        with suppress(Exception):  # as above
+            self._spark.sparkContext.removeJobTag(self._tag)
+
 
 def _figures(spark: SparkSession, tag: str) -> tuple[int, int, int, float] | tuple[None, None, None, None]:
-    """Number of jobs with a tag, their shuffles, tasks and task seconds; removes the tag from this thread.
+    """Number of jobs with a tag, their shuffles, tasks and task seconds.
 
     Skipped stages have no tasks. Without access to Spark's status store, all are None.
     """
     try:
-        spark.sparkContext.removeJobTag(tag)
         context = spark._jsparkSession.sparkContext()  # noqa: SLF001 - there is no other way to its jobs
         context.listenerBus().waitUntilEmpty(_TIMEOUT_MILLIS)
         jobs, stages = _as_json(spark, context.statusStore())

@@ -16,7 +16,8 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger, now
 from lakehouse.timestamps import EPOCH
 
-_THROTTLE_FACTOR = 10  # a throttled job uses at most a tenth of the time
+_THROTTLE_FACTOR = 10  # a throttled job uses at most a tenth of the time,
+_MAX_PAUSES = 4  # unless that is more than this many of its pauses
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,8 @@ def run_microbatches(
         processed_through: high-water mark of the job's tables. If it is ahead of the ledger, a batch was
             interrupted, and is repeated with the same rows: it has already decided which events are late.
         side_input: another job whose changes are an input as well.
-        pause: minimum time between the starts of two batches, doubled at most if the job takes more than a
-            tenth of the time. None: no pause.
+        pause: minimum time between the starts of two batches; up to four times as long if the job takes more
+            than a tenth of the time. None: no pause.
         idle: called when there is nothing to process.
         gate: returns the part of a batch that may be processed now, or None to ask again later.
     """
@@ -117,8 +118,7 @@ def run_microbatches(
                     batch = source.next_batch(last)
                 if batch:
                     run.tune_for_batch(batch.rows)
-                    admitted = gate(batch) if gate else batch
-                    done = _run_batch(run, ledger, admitted, process) if admitted else None
+                    done = _run_batch(run, ledger, batch, process, gate)
                 elif idle:
                     idle()
         last = done or last
@@ -153,8 +153,9 @@ class _Source:
 
 
 def _throttled_pause(pause: timedelta | None, done: Entry) -> timedelta | None:
-    """The pause after a batch, from its start: ten times its duration, from `pause` to twice that."""
-    return min(max(pause, _THROTTLE_FACTOR * timedelta(seconds=done.seconds)), 2 * pause) if pause else None
+    """The pause after a batch, from its start: ten times its duration, from `pause` to four times that."""
+    wanted = _THROTTLE_FACTOR * timedelta(seconds=done.seconds)
+    return min(max(pause, wanted), _MAX_PAUSES * pause) if pause else None
 
 
 def _throttle(run: JobContext, began: float, pause: timedelta | None) -> None:
@@ -211,23 +212,34 @@ def _with_side_input(batch: Batch | None, last: Entry | None, other: Entry | Non
     return None if batch is None else replace(batch, side_input_after=before, side_input_upto=now_at)
 
 
-def _run_batch(run: JobContext, ledger: Ledger, batch: Batch, process: Callable[[Batch], Outcome]) -> Entry:
+def _run_batch(
+    run: JobContext,
+    ledger: Ledger,
+    batch: Batch,
+    process: Callable[[Batch], Outcome],
+    gate: Callable[[Batch], Batch | None] | None,
+) -> Entry | None:
+    """Process what the gate admits, and write the ledger row. None if it admits nothing."""
     started_at, clock = now(), time.monotonic()
-    run.record_rules()
     counter = BatchCounter(run.spark, run.lake.counter)
-    outcome = process(batch)
+    admitted = gate(batch) if gate else batch
+    if admitted is None:
+        counter.end()
+        return None
+    run.record_rules()
+    outcome = process(admitted)
     run.record_rules()  # again: they may have changed before `process` read them
-    read = batch.rows if outcome.input_rows is None else outcome.input_rows
+    read = admitted.rows if outcome.input_rows is None else outcome.input_rows
     seconds = time.monotonic() - clock
     entry = Entry(
         job=run.job,
-        batch_id=batch.id,
-        position=batch.upto,
+        batch_id=admitted.id,
+        position=admitted.upto,
         started_at=started_at,
         seconds=seconds,
-        heard=batch.side_input_upto if batch.side_input_upto > EPOCH else None,
+        heard=admitted.side_input_upto if admitted.side_input_upto > EPOCH else None,
         **{**vars(outcome), **vars(counter.counts()), "input_rows": read},
     )
     ledger.record(entry)
-    run.report_batch(batch.rows, entry.seconds)
+    run.report_batch(admitted.rows, entry.seconds)
     return entry

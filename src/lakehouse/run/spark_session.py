@@ -23,6 +23,7 @@ _SESSION = {
     ),
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.scheduler.mode": "FAIR",
+    "spark.scheduler.allocation.file": Path(__file__).with_name("scheduler_pools.xml").as_uri(),
     "spark.buffer.pageSize": "2m",
     "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.python.sql.dataFrameDebugging.enabled": "false",

@@ -1,23 +1,24 @@
 """A fair semaphore for jobs that share few cores: first come, first served, with a short cut for some."""
 
 import threading
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass
 from types import TracebackType
 
-_MOST_PASSED = 2
+_MOST_PASSED = 4
+_GRACE = 0.5  # seconds: a job takes less to ask for its turn after the job upstream of it has ended
 
 
-@dataclass
+@dataclass(eq=False)
 class _Waiting:
     """A thread that waits; `passed` counts how often another one was let in before it."""
 
     goes_ahead: bool
     passed: int = 0
-    turn: threading.Event = field(default_factory=threading.Event)
 
 
 class FairSemaphore:
-    """A fair semaphore; `first` and `others` are context managers that hold it.
+    """A fair semaphore; `first`, `last` and `others` are context managers that hold it.
 
     With `threading.Semaphore`, a thread can acquire again right after its release, so a job with a backlog
     would starve the jobs after it.
@@ -26,42 +27,54 @@ class FairSemaphore:
         at_once: maximum number of concurrent holders.
 
     Attributes:
-        first: for jobs that go ahead of others that wait; each of these is passed twice at most.
-        others: for all other jobs.
+        first: for jobs that go ahead of others, one after the other in a round.
+        last: for the job that ends a round.
+        others: for all other jobs. One of them is let in after each round, also if it has been passed four
+            times, or if no job of a round has asked for its turn for half a second.
     """
 
     def __init__(self, at_once: int) -> None:
         self._free = at_once
         self._waiting: list[_Waiting] = []
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
+        self._is_after_round = False
+        self._grace_until = 0.0  # on the monotonic clock
         self.first, self.others = Turn(self, goes_ahead=True), Turn(self, goes_ahead=False)
+        self.last = Turn(self, goes_ahead=True, ends_round=True)
 
     def acquire(self, goes_ahead: bool) -> None:
         """Wait for a turn."""
-        with self._lock:
-            if self._free:
-                self._free -= 1
-                return
-            mine = _Waiting(goes_ahead)
+        mine = _Waiting(goes_ahead)
+        with self._changed:
             self._waiting.append(mine)
-        mine.turn.wait()
+            while self._next() is not mine:
+                self._changed.wait(_GRACE if self._free else None)
+            place = self._waiting.index(mine)
+            for each in self._waiting[:place]:
+                each.passed += 1
+            del self._waiting[place]
+            self._free -= 1
+            self._is_after_round = False
+            self._changed.notify_all()
 
-    def release(self) -> None:
+    def release(self, in_round: bool, ends_round: bool) -> None:
         """End a turn."""
-        with self._lock:
-            if self._waiting:
-                self._next().turn.set()
-            else:
-                self._free += 1
+        with self._changed:
+            self._free += 1
+            self._is_after_round = ends_round
+            if in_round and not ends_round:
+                self._grace_until = time.monotonic() + _GRACE
+            self._changed.notify_all()
 
-    def _next(self) -> _Waiting:
-        """Remove the one whose turn it is from those that wait."""
-        has_turn = (each for each in self._waiting if each.goes_ahead or each.passed >= _MOST_PASSED)
-        chosen = next(has_turn, self._waiting[0])
-        place = self._waiting.index(chosen)
-        for each in self._waiting[:place]:
-            each.passed += 1
-        return self._waiting.pop(place)
+    def _next(self) -> _Waiting | None:
+        """The one whose turn it is."""
+        if not self._free:
+            return None
+        ahead = next((each for each in self._waiting if each.goes_ahead), None)
+        other = next((each for each in self._waiting if not each.goes_ahead), None)
+        if other is None or self._is_after_round or other.passed >= _MOST_PASSED:
+            return other or ahead
+        return ahead if ahead or time.monotonic() < self._grace_until else other
 
 
 @dataclass(frozen=True)
@@ -70,6 +83,7 @@ class Turn:
 
     semaphore: FairSemaphore
     goes_ahead: bool
+    ends_round: bool = False
 
     def __enter__(self) -> None:
         self.semaphore.acquire(self.goes_ahead)
@@ -80,4 +94,4 @@ class Turn:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.semaphore.release()
+        self.semaphore.release(self.goes_ahead, self.ends_round)

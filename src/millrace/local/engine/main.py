@@ -75,6 +75,8 @@ class Engine:
 
     def _turn_of(self, job: str) -> Turn:
         """Turns of a job: those that a credit waits for go ahead of the shop's database and of repairs."""
+        if job == CREDIT_PATH[-1]:
+            return self._turns.last
         return self._turns.first if job in CREDIT_PATH else self._turns.others
 
     def report_state(self, state: str) -> None:

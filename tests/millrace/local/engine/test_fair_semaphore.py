@@ -51,21 +51,39 @@ def test_released_semaphore_goes_to_longest_waiting_thread():
     assert order == ["greedy", "patient", "greedy again"]
 
 
-def test_jobs_that_go_ahead_pass_each_other_job_twice():
-    semaphore, order, threads = FairSemaphore(1), [], []
+def test_jobs_of_a_round_pass_each_other_job_four_times():
+    order = _order_of("a", "b", "first 1", "first 2", "first 3", "first 4", "first 5", "c")
+    assert order == ["first 1", "first 2", "first 3", "first 4", "a", "b", "first 5", "c"]
 
-    def work(name: str) -> None:
-        with semaphore.first if name.startswith("first") else semaphore.others:
-            order.append(name)
 
+def test_one_other_job_is_let_in_after_each_round():
+    order = _order_of("a", "first 1", "last 1", "first 2", "last 2", "b", "c")
+    assert order == ["first 1", "last 1", "a", "first 2", "last 2", "b", "c"]
+
+
+def test_other_jobs_wait_for_the_next_job_of_a_round_to_ask_for_its_turn():
+    semaphore, order = FairSemaphore(1), []
+
+    def work() -> None:
+        with semaphore.others:
+            order.append("other")
+
+    other = threading.Thread(target=work)
+    with semaphore.first:
+        other.start()
+        eventually(lambda: len(semaphore._waiting) == 1, what="the other job waits")
+    with semaphore.last:
+        order.append("last")
+    other.join(10)
+    assert order == ["last", "other"]
+
+
+def test_other_jobs_go_on_if_no_job_of_a_round_comes():
+    semaphore = FairSemaphore(1)
+    with semaphore.first:
+        pass
     with semaphore.others:
-        for number, name in enumerate(["a", "b", "first 1", "first 2", "first 3", "c"], start=1):
-            threads.append(threading.Thread(target=work, args=(name,)))
-            threads[-1].start()
-            eventually(lambda number=number: len(semaphore._waiting) == number, what=f"{name} waits")
-    for thread in threads:
-        thread.join(10)
-    assert order == ["first 1", "first 2", "a", "b", "first 3", "c"]
+        pass
 
 
 def test_semaphore_is_released_after_an_error():
@@ -76,6 +94,25 @@ def test_semaphore_is_released_after_an_error():
     except ValueError:
         pass
     _run_all(lambda _: semaphore.others.__enter__(), 1)
+
+
+def _order_of(*names: str) -> list[str]:
+    """Names of threads in the order of their turns; they wait in the order given."""
+    semaphore, order, threads = FairSemaphore(1), [], []
+    turns = {"first": semaphore.first, "last": semaphore.last}
+
+    def work(name: str) -> None:
+        with turns.get(name.split(maxsplit=1)[0], semaphore.others):
+            order.append(name)
+
+    with semaphore.others:
+        for number, name in enumerate(names, start=1):
+            threads.append(threading.Thread(target=work, args=(name,)))
+            threads[-1].start()
+            eventually(lambda number=number: len(semaphore._waiting) == number, what=f"{name} waits")
+    for thread in threads:
+        thread.join(10)
+    return order
 
 
 def _run_all(work: Callable[[int], None], threads: int) -> None:

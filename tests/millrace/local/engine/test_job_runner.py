@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -12,12 +13,13 @@ from kit.home import recorded_runs
 from kit.polling import eventually
 from lakehouse.entry_point import Job
 from lakehouse.errors import MillraceError
+from lakehouse.run import spark_session
 from lakehouse.run.job import JobContext
 from lakehouse.settings import load_settings
 from millrace.local.bundle.jobs import BundleJob, Schedule, Task, read_job
 from millrace.local.bundle.unsupported import unsupported
 from millrace.local.engine import run_history
-from millrace.local.engine.job_runner import JobRunner
+from millrace.local.engine.job_runner import CREDIT_PATH, JobRunner
 from millrace.local.engine.task_runner import TaskRunner
 
 EACH_SECOND = Schedule("* * * * * ?", "Europe/Berlin")
@@ -113,6 +115,13 @@ def test_jobs_that_no_credit_waits_for_start_after_the_first_batch_of_publish(wo
     may_publish.set()
     eventually(lambda: len(order) == 3, 10, "repair starts")
     assert order == ["ingest", "publish", "repair"]
+
+
+def test_tasks_of_the_jobs_that_a_credit_waits_for_go_ahead() -> None:
+    pools = ET.parse(Path(spark_session.__file__).with_name("scheduler_pools.xml")).getroot()
+    assert {pool.get("name"): pool.findtext("minShare") for pool in pools} == dict.fromkeys(
+        CREDIT_PATH, "1000"
+    )
 
 
 def test_failed_continuous_job_is_restarted_and_recorded(worker: TaskRunner) -> None:
