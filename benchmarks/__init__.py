@@ -1,1 +1,5 @@
-"""Benchmarks, each of which compares designs in one run on one machine."""
+"""Benchmarks of the claims in docs/. They end on SIGTERM as on Ctrl-C, and stop what they have started."""
+
+import signal
+
+signal.signal(signal.SIGTERM, signal.default_int_handler)

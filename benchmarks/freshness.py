@@ -6,7 +6,6 @@ Measured through all jobs, as `millrace up` runs them.
 import argparse
 import math
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -164,7 +163,6 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=180, help="length of each measured part")
     parser.add_argument("--wanted", type=float, default=WANTED, help="seconds, for 95 of 100 conversions")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the workspace is stopped then too
     with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder, workspace(folder) as settings:
         sending = [sys.executable, "-m", "millrace", "produce", "--rate", str(options.rate)]
         producer = subprocess.Popen(sending, stdout=subprocess.DEVNULL)

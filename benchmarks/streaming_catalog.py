@@ -8,7 +8,6 @@ import argparse
 import asyncio
 import sys
 import tempfile
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +36,7 @@ def main() -> int:
     parser.add_argument("--pause", type=float, default=3, help="seconds between two commits")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder:
-        delays = _measure(Path(folder), options)[options.warm_up :]
+        delays = _measure(Path(folder), options)[-options.commits :]
     shown = {f"p{percent}": float(np.percentile(delays, percent)) for percent in (50, 90, 100)}
     print_table(
         f"Seconds from commit to client, {len(delays)} commits of {options.rows} rows in {options.history:,}",
@@ -65,13 +64,11 @@ def _measure(folder: Path, options: argparse.Namespace) -> list[float]:
 async def _follow(table: LiveTable, port: int, options: argparse.Namespace) -> list[float]:
     delays: list[float] = []
     following = asyncio.ensure_future(follow_events(port, delays))
-    while not delays:  # the snapshot, which is no commit
-        await asyncio.sleep(0.1)
-    delays.clear()
-    stop = threading.Event()
     for number in range(options.warm_up + options.commits):
         await asyncio.to_thread(table.commit, 0, options.rows, 0)
-        await asyncio.to_thread(stop.wait, options.pause)
+        await asyncio.sleep(options.pause)
+        if following.done():
+            following.result()
         progress(f"commit {number + 1}: {len(delays)} received")
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
