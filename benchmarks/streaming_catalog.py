@@ -63,7 +63,7 @@ def _measure(folder: Path, options: argparse.Namespace) -> list[float]:
 
 async def _follow(table: LiveTable, port: int, options: argparse.Namespace) -> list[float]:
     delays: list[float] = []
-    following = asyncio.ensure_future(follow_events(port, delays))
+    following = asyncio.ensure_future(follow_events(port, delays, select=""))
     for number in range(options.warm_up + options.commits):
         await asyncio.to_thread(table.commit, 0, options.rows, 0)
         await asyncio.sleep(options.pause)

@@ -1,6 +1,7 @@
 """Spark settings by the size of a micro-batch. They change run time and the number of files, no result."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -28,6 +29,7 @@ _SMALL_BATCH_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.files.minPartitionNum": "1",
 }
+_COMPILED = {"spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true"}
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
 
@@ -53,6 +55,22 @@ class BatchSettings:
             _try_to_set(self._spark, name, value)
         if partitions := self._partitions or _partitions_for(rows, cores_of(self._spark)):
             _try_to_set(self._spark, _PARTITIONS, str(partitions))
+
+
+@contextmanager
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """Compile the queries of a session during the block, also in a small micro-batch.
+
+    For queries that read many rows of the history, and whose code has no values of the micro-batch.
+    """
+    before = {name: _try_to_get(spark, name) for name in _COMPILED}
+    for name, value in _COMPILED.items():
+        _try_to_set(spark, name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            _try_to_set(spark, name, value)
 
 
 def _partitions_for(rows: int, cores: int | None) -> int | None:

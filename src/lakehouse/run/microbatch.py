@@ -98,7 +98,8 @@ def run_microbatches(
         lock: a table that other jobs rewrite too; locked until a batch and its ledger row are written.
         processed_through: high-water mark of the job's tables. If it is ahead of the ledger, a batch was
             interrupted, and is repeated with the same rows: it has already decided which events are late.
-        side_input: another job whose changes are an input as well.
+        side_input: another job whose changes are an input as well. A continuous run waits for new rows to
+            process with them, for the trigger interval at most.
         pause: minimum time between the starts of two batches; up to four times as long if the job takes more
             than a tenth of the time. None: no pause.
         idle: called when there is nothing to process.
@@ -130,7 +131,7 @@ def run_microbatches(
             _throttle(run, began, _throttled_pause(pause, done) if done else run.settings.trigger_interval)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Source:
     """Plans the batches of a job; see `run_microbatches`."""
 
@@ -139,6 +140,8 @@ class _Source:
     upstream: str
     side_input: str | None
     processed_through: datetime
+    waiting_since: float | None = None
+    """When changes of the side input alone were first seen, on the monotonic clock."""
 
     def next_batch(self, last: Entry | None) -> Batch | None:
         """The batch after the last one, or None if there are no rows. Reports the backlog."""
@@ -147,9 +150,20 @@ class _Source:
         batch = _next_batch(last, pending, most, self.processed_through)
         if self.side_input:
             batch = _with_side_input(batch, last, self.ledger.last(self.side_input))
-        if batch:
-            self.run.report_backlog(_rows(pending))
+        if batch is None or batch.upto > batch.after or self.run.once:
+            self.waiting_since = None
+        elif self.waiting_since is None:
+            self.waiting_since = time.monotonic()
+        if batch is None or self._can_wait():
+            return None
+        self.run.report_backlog(_rows(pending))
         return batch
+
+    def _can_wait(self) -> bool:
+        """Whether changes of the side input alone can wait for rows: a trigger interval at most."""
+        if self.waiting_since is None:
+            return False
+        return time.monotonic() - self.waiting_since < self.run.settings.trigger_interval.total_seconds()
 
 
 def _throttled_pause(pause: timedelta | None, done: Entry) -> timedelta | None:

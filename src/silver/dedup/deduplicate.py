@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from lakehouse.rows.semi_join import semi_join
 from lakehouse.rows.time_pruner import SECOND, TimePruner, hours_between
+from lakehouse.run.batch_settings import compiled
 
 PLACE = ("ingested_at", "topic", "partition", "offset")
 FIRST = ("first_topic", "first_partition", "first_offset")
@@ -27,29 +28,33 @@ def find_duplicates(records: DataFrame, events: DataFrame, after: datetime) -> D
     Returns:
         Output of `mark_duplicates`; not computed yet.
     """
-    known = known_events(records, events.where(F.col("ingested_at") <= F.lit(after)))
+    known = known_events(records, events, after)
     return mark_duplicates(records if known is None else records.unionByName(known))
 
 
-def known_events(records: DataFrame, events: DataFrame) -> DataFrame | None:
+def known_events(records: DataFrame, events: DataFrame, upto: datetime) -> DataFrame | None:
     """`ENTRY` of earlier events that records may duplicate: those with the hash of a record's UID.
 
     None if there are none.
 
-    All earlier events are searched, by the column of hashes alone. Where it has a match, the other columns
-    are read from the few files of its ingest stamp. See docs/decisions/0048.
+    All events are searched, by the column of hashes alone, with compiled code that has no values of the
+    micro-batch. Where it has a match, the other columns are read from the few files of its ingest stamp. See
+    docs/decisions/0048.
 
     Args:
         records: `ENTRY` of the records.
         events: silver.events; some of its rows may be among the records.
+        upto: ingest stamp of the last earlier event.
     """
     hits = semi_join(events.select("event_hash", "ingested_at"), records, "event_hash")
     stamp = F.unix_micros("ingested_at")
-    seconds = hits.agg(hours_between(stamp, stamp, SECOND)).collect()[0][0]
+    with compiled(events.sparkSession):
+        seconds = hits.agg(hours_between(stamp, stamp, SECOND)).collect()[0][0]
     if not seconds:
         return None
-    near = TimePruner.of_hours(seconds, length=SECOND)
-    return semi_join(events.select(*ENTRY).where(near.contains("ingested_at")), records, "event_hash")
+    near = TimePruner.of_hours(seconds, length=SECOND).contains("ingested_at")
+    earlier = events.select(*ENTRY).where(near & (F.col("ingested_at") <= F.lit(upto)))
+    return semi_join(earlier, records, "event_hash")
 
 
 def mark_duplicates(everyone: DataFrame) -> DataFrame:

@@ -118,6 +118,53 @@ def test_rows_committed_while_waiting_for_slot_are_in_the_batch(monkeypatch: pyt
     assert run.prepared == [2]
 
 
+class SideInputLedger(OneBatchLedger):
+    """A ledger with changes of the side input, and with rows after some waits."""
+
+    waits = 0
+    waits_before_rows = 100
+
+    def last(self, job: str) -> Entry | None:
+        if job == "repair":
+            return Entry(job, 0, NOON + MINUTE, NOON, 0.0, 1)
+        return self.recorded[-1] if self.recorded else Entry(job, 0, NOON, NOON, 0.0, 1)
+
+    def after(self, job: str, position: Any) -> list[Entry]:
+        arrived = NOON + 2 * MINUTE
+        is_there = self.waits >= self.waits_before_rows and position < arrived
+        return [Entry(job, 1, arrived, NOON, 0.0, 1)] if is_there else []
+
+    def wait(self, _sequence: int, seconds: float, _stop: threading.Event) -> None:
+        type(self).waits += 1
+        assert seconds == 5.0
+
+
+@pytest.mark.parametrize(
+    ("waits_before_rows", "once", "expected"), [(100, False, (3, 0)), (1, False, (1, 1)), (100, True, (0, 0))]
+)
+def test_changes_of_the_side_input_wait_for_rows_a_trigger_interval_at_most(
+    monkeypatch: pytest.MonkeyPatch, waits_before_rows: int, once: bool, expected: tuple[int, int]
+) -> None:
+    monkeypatch.setattr(microbatch, "Ledger", SideInputLedger)
+    monkeypatch.setattr(SideInputLedger, "waits", 0)
+    monkeypatch.setattr(SideInputLedger, "waits_before_rows", waits_before_rows)
+    monkeypatch.setattr(
+        microbatch, "time", SimpleNamespace(monotonic=lambda: 100.0 + 2.0 * SideInputLedger.waits)
+    )
+    stop, done = threading.Event(), list[tuple[int, int]]()
+    run = job_context(stop, Slot(lambda: None))
+    run.once, run.settings.trigger_interval = once, timedelta(seconds=5)
+
+    def process(batch: Batch) -> Outcome:
+        assert batch.has_side_input
+        done.append((SideInputLedger.waits, batch.rows))
+        stop.set()
+        return Outcome()
+
+    run_microbatches(run, "refine", process, side_input="repair")
+    assert done == [expected]
+
+
 class RecordingStop(threading.Event):
     """A stop event that the first wait sets; it keeps the timeout of that wait."""
 
