@@ -19,8 +19,8 @@ from folds.records.parse_rules import load_parse_rules
 from gold.publish import Publish, PublishRules
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.gold import CONVERSIONS
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.job import JobContext
-from lakehouse.run.microbatch import Batch
 from lakehouse.settings import Settings
 from silver.refine import Refine
 from silver.repair import Repair

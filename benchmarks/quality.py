@@ -21,10 +21,11 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.time_travel import PinnedTables
 from lakehouse.run.batch_counters import BatchCounter
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.run.ledger_cache import exclusive_ledger
-from lakehouse.run.microbatch import Batch, run_microbatches
+from lakehouse.run.microbatch import run_microbatches
 from lakehouse.settings import Settings
 from millrace.sample_shop.traffic_stream import generate
 from silver.refine_job import refine

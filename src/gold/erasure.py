@@ -21,9 +21,9 @@ from lakehouse.delta.write_changes import OLD_TIME, write_changes
 from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.semi_join import semi_join, without
 from lakehouse.rows.time_pruner import hours_between
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
-from lakehouse.run.microbatch import Batch
 from lakehouse.timestamps import EPOCH
 
 ERASED_COLUMNS = ("event_id", "visitor_id", "event_time", "order_id")

@@ -33,10 +33,11 @@ from lakehouse.delta.write_changes import OLD_TIME, Extent, checkpoint_changes, 
 from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.rows.time_pruner import TimePruner, hours_between
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
-from lakehouse.run.microbatch import Batch, Outcome
+from lakehouse.run.microbatch import Outcome
 from lakehouse.timestamps import EPOCH, to_micros
 
 

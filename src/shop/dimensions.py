@@ -10,9 +10,10 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.shop import REJECTED_CHANGES, SHOP_CHANGES
 from lakehouse.delta.write_changes import checkpoint_changes, write_kind
 from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
-from lakehouse.run.microbatch import Batch, Outcome, stamped_within
+from lakehouse.run.microbatch import Outcome, stamped_within
 from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import EPOCH
 from shop.change_parser import CHANGE, CLASSES, ERASED, REJECTED, changes_of, parse_records, rejected_of

@@ -11,7 +11,8 @@ from lakehouse.erasure.erased_tables import ErasedTables
 from lakehouse.erasure.keyed_hash import ROW, USER, ErasureKey, KeyedHash
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.semi_join import semi_join, without
-from lakehouse.run.microbatch import Batch, stamped_within
+from lakehouse.run.batch_source import Batch
+from lakehouse.run.microbatch import stamped_within
 from shop.change_parser import CHANGE, ERASED, TOMBSTONE
 from shop.customers import customers_of
 from shop.erasure import hash_of_row

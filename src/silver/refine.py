@@ -20,9 +20,10 @@ from lakehouse.delta.write_changes import checkpoint_changes, write_changes, wri
 from lakehouse.erasure.blank_records import blank_records
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
-from lakehouse.run.microbatch import Batch, Outcome, stamped_within
+from lakehouse.run.microbatch import Outcome, stamped_within
 from lakehouse.timestamps import EPOCH
 from silver.campaign_costs import affected_days, cost_changes
 from silver.dedup.classification import COST, DUPLICATE, ERASED, EVENT, HEARTBEAT, RATE, REJECTED

@@ -16,10 +16,11 @@ from lakehouse.contracts.silver import EVENTS, FOLDED
 from lakehouse.delta.write_changes import checkpoint_changes, write_changes, write_kind
 from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.time_pruner import TimePruner, hours_between
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
-from lakehouse.run.microbatch import Batch, Outcome, stamped_within
+from lakehouse.run.microbatch import Outcome, stamped_within
 from lakehouse.run.rules_version import rules_version
 from lakehouse.timestamps import EPOCH
 from silver.dedup.classify import stamped_after

@@ -26,7 +26,8 @@ from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, rows_of_kind, with_key
 from lakehouse.rows.semi_join import semi_join
 from lakehouse.rows.time_pruner import HOUR, MINUTE, TimePruner, hours_between
-from lakehouse.run.microbatch import Batch, stamped_within
+from lakehouse.run.batch_source import Batch
+from lakehouse.run.microbatch import stamped_within
 from lakehouse.timestamps import LAST, span_micros, to_micros
 
 _LAST_HOUR = to_micros(LAST) // span_micros(HOUR)

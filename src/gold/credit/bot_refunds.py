@@ -15,7 +15,8 @@ from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.rows.semi_join import semi_join
-from lakehouse.run.microbatch import Batch, stamped_within
+from lakehouse.run.batch_source import Batch
+from lakehouse.run.microbatch import stamped_within
 
 _COLUMNS = BOT_REFUNDS.column_names
 _FLAGS = ("has_analytics_consent", "has_attribution_consent", "is_published")

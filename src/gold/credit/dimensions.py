@@ -16,7 +16,8 @@ from lakehouse.contracts.silver import BOTS, EXCHANGE_RATES, IDENTITIES
 from lakehouse.contracts.table import Table
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.semi_join import semi_join
-from lakehouse.run.microbatch import Batch, stamped_within
+from lakehouse.run.batch_source import Batch
+from lakehouse.run.microbatch import stamped_within
 from lakehouse.timestamps import EPOCH, FIRST, LAST, to_micros
 
 _FIRST, _LAST = to_micros(FIRST), to_micros(LAST)

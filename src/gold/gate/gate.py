@@ -12,9 +12,9 @@ from lakehouse.errors import MillraceError
 from lakehouse.quality.evaluation import Result
 from lakehouse.quality.gate_log import RELEASED, GateEvent, GateLog
 from lakehouse.quality.results import ResultBuffer, rows_of
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
-from lakehouse.run.microbatch import Batch
 from lakehouse.timestamps import EPOCH
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lakehouse.contracts.lineage import tables_of
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.run.microbatch import Batch
+from lakehouse.run.batch_source import Batch
 from lakehouse.timestamps import EPOCH, from_micros
 
 _PUBLISHED = tuple(

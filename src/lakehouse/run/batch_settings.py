@@ -1,6 +1,6 @@
 """Spark settings by the size of a micro-batch. They change run time and the number of files, no result."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from pyspark.errors import PySparkException
@@ -51,8 +51,7 @@ class BatchSettings:
         if not self._defaults:
             self._defaults = {name: _try_to_get(self._spark, name) for name in _SMALL_BATCH_SETTINGS}
         is_small = rows < SMALL_BATCH_ROWS
-        for name, value in (_SMALL_BATCH_SETTINGS if is_small else self._defaults).items():
-            _try_to_set(self._spark, name, value)
+        _try_to_set_all(self._spark, _SMALL_BATCH_SETTINGS if is_small else self._defaults)
         if partitions := self._partitions or _partitions_for(rows, cores_of(self._spark)):
             _try_to_set(self._spark, _PARTITIONS, str(partitions))
 
@@ -64,13 +63,11 @@ def compiled(spark: SparkSession) -> Iterator[None]:
     For queries that read many rows of the history, and whose code has no values of the micro-batch.
     """
     before = {name: _try_to_get(spark, name) for name in _COMPILED}
-    for name, value in _COMPILED.items():
-        _try_to_set(spark, name, value)
+    _try_to_set_all(spark, _COMPILED)
     try:
         yield
     finally:
-        for name, value in before.items():
-            _try_to_set(spark, name, value)
+        _try_to_set_all(spark, before)
 
 
 def _partitions_for(rows: int, cores: int | None) -> int | None:
@@ -82,6 +79,11 @@ def _try_to_get(spark: SparkSession, name: str) -> str | None:
     with suppress(PySparkException):
         return spark.conf.get(name, None)
     return None
+
+
+def _try_to_set_all(spark: SparkSession, values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        _try_to_set(spark, name, value)
 
 
 def _try_to_set(spark: SparkSession, name: str, value: str | None) -> None:

@@ -15,10 +15,10 @@ from kit.strict_gate import strict_home
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.quality.gate_log import RELEASED, GateLog
 from lakehouse.run.batch_counters import BatchCounter
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.run.ledger_cache import exclusive_ledger
-from lakehouse.run.microbatch import Batch
 from lakehouse.settings import Settings
 from lakehouse.timestamps import EPOCH
 

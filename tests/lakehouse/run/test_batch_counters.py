@@ -13,9 +13,10 @@ from kit.records import NOON, Bronze, message, record
 from kit.spark import empty_home
 from lakehouse.contracts.ops import LEDGER
 from lakehouse.contracts.silver import IDENTITIES
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
-from lakehouse.run.microbatch import Batch, Outcome, run_microbatches
+from lakehouse.run.microbatch import Outcome, run_microbatches
 from lakehouse.settings import Settings
 
 COUNTERS = ("spark_jobs", "shuffles", "tasks", "task_seconds", "commits", "table_reads")

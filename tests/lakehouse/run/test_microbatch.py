@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.records import NOON
-from lakehouse.run import microbatch
+from lakehouse.run import batch_source, microbatch
 from lakehouse.run.batch_counters import TableCounter
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.ledger import Entry
-from lakehouse.run.microbatch import Batch, Outcome, run_microbatches
+from lakehouse.run.microbatch import Outcome, run_microbatches
 
 MINUTE = timedelta(minutes=1)
 
@@ -148,9 +149,9 @@ def test_changes_of_the_side_input_wait_for_rows_a_trigger_interval_at_most(
     monkeypatch.setattr(microbatch, "Ledger", SideInputLedger)
     monkeypatch.setattr(SideInputLedger, "waits", 0)
     monkeypatch.setattr(SideInputLedger, "waits_before_rows", waits_before_rows)
-    monkeypatch.setattr(
-        microbatch, "time", SimpleNamespace(monotonic=lambda: 100.0 + 2.0 * SideInputLedger.waits)
-    )
+    clock = SimpleNamespace(monotonic=lambda: 100.0 + 2.0 * SideInputLedger.waits)
+    for module in (microbatch, batch_source):
+        monkeypatch.setattr(module, "time", clock)
     stop, done = threading.Event(), list[tuple[int, int]]()
     run = job_context(stop, Slot(lambda: None))
     run.once, run.settings.trigger_interval = once, timedelta(seconds=5)
