@@ -18,7 +18,7 @@ class KeptTable:
     """A table with a long column `note`, whose value is left out of updates that do not change it.
 
     Attributes:
-        states: by commit, its position, its time and all rows after it.
+        states: by commit, its position, its time and all rows after it; times may go back.
         log: the changes, in order.
         began: position of the first snapshot; None before it.
     """
@@ -56,8 +56,7 @@ class KeptTable:
         self.states.append(self._state())
 
     def _state(self) -> tuple[int, int, dict[str, Row]]:
-        clock = max([self._time, *(at for _, at, _ in self.states)])
-        return self._lsn, clock, {key: dict(row) for key, row in self.rows.items()}
+        return self._lsn, self._time, {key: dict(row) for key, row in self.rows.items()}
 
     def _log(self, sent: list[tuple[str | None, str, Row | None, tuple[str, ...]]]) -> None:
         self.log += [

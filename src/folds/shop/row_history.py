@@ -36,7 +36,7 @@ class Version(NamedTuple):
 
     Args:
         lsn: position of the commit that made it.
-        changed_at: time of that commit, at least that of each commit before.
+        changed_at: time of that commit, at least that of each commit of the row before.
         valid_from: the same; None if it is older than the first snapshot.
         valid_to: start of the next version, or time of the deletion; None if it is current.
         row: the values.
@@ -53,7 +53,7 @@ def versions_of(changes: Collection[Change]) -> list[Version]:
     """The versions of a row, in order.
 
     Only what was visible outside counts: of several changes in one transaction, the last. A commit that
-    leaves all values as they were makes no version. Times of commits never go back.
+    leaves all values as they were makes no version. Times of a row's commits never go back.
 
     Args:
         changes: all changes of the row, and all truncates of its table; in any order, with copies.

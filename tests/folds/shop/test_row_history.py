@@ -45,14 +45,27 @@ def versions_by_key(table: KeptTable, arrived: list[int]) -> dict[str, list[Vers
     }
 
 
-def as_of(versions: dict[str, list[Version]], at: int) -> dict[str, Any]:
-    return {
-        key: each.row
-        for key, of_key in versions.items()
-        for each in of_key
+def as_of(versions: list[Version], at: int) -> Any:
+    """The row at a time; None if it was not there."""
+    rows = [
+        each.row
+        for each in versions
         if (each.valid_from is None or each.valid_from <= at)
         and (each.valid_to is None or at < each.valid_to)
-    }
+    ]
+    assert len(rows) <= 1
+    return rows[0] if rows else None
+
+
+def latest_states(table: KeptTable, key: str) -> dict[int, Any]:
+    """By time, the last state of a row. No commit counts at a time before that of the row's last one."""
+    commits = {each.change.lsn for each in table.log if each.key in (key, None)}
+    found, clock = {}, 0
+    for lsn, at, rows in table.states:
+        if lsn in commits:
+            clock = max(clock, at)
+            found[clock] = rows.get(key)
+    return found
 
 
 @given(st.lists(STEPS, max_size=8), st.data())
@@ -61,8 +74,19 @@ def test_versions_give_every_state_in_any_order_of_arrival(steps: list[Any], dat
     places = list(range(len(table.log)))
     copies = data.draw(st.lists(st.sampled_from(places), max_size=5))
     versions = versions_by_key(table, data.draw(st.permutations(places + copies)))
-    latest_at = {at: rows for _, at, rows in table.states}
-    assert {at: as_of(versions, at) for at in latest_at} == latest_at
+    for key, found in versions.items():
+        states = latest_states(table, key)
+        assert {at: as_of(found, at) for at in states} == states
+    assert versions.keys() >= {key for _, _, rows in table.states for key in rows}
+
+
+@given(st.integers(-1, 3))
+def test_commit_counts_at_its_own_time_whatever_other_rows_had_before(seconds: int) -> None:
+    table = table_after(
+        [([("update", "1", "pro", "b")], 1, False), ([("insert", "3", "free", "a")], seconds, False)]
+    )
+    [version] = versions_by_key(table, list(range(len(table.log))))["3"]
+    assert version.valid_from == 2 + seconds
 
 
 @given(st.lists(STEPS, max_size=8))
