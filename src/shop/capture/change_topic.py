@@ -1,6 +1,7 @@
 """Writes changes to Kafka in transactions, each with the position in PostgreSQL's log that it reaches."""
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -12,6 +13,9 @@ from lakehouse.errors import MillraceError
 from shop.capture.row_changes import ChangeRecord
 
 _SECONDS = 30
+_DEADLINE_SECONDS = 40
+"""For a call that may not return: librdkafka ignores the timeout of `send_offsets_to_transaction` where the
+group's coordinator has moved (its issues 5456 and 5511)."""
 _POLL_SECONDS = 0.05
 _RETRY_SECONDS = 0.2
 _COORDINATOR_MOVES = (
@@ -100,10 +104,9 @@ class ChangeTopic:
             self._begin()
         text = json.dumps(position._asdict(), separators=(",", ":"))
         place = TopicPartition(self._topic, 0, 0, text)
+        metadata = self._consumer.consumer_group_metadata()
         try:
-            self._producer.send_offsets_to_transaction(
-                [place], self._consumer.consumer_group_metadata(), _SECONDS
-            )
+            self._call(lambda: self._producer.send_offsets_to_transaction([place], metadata, _SECONDS))
             self._producer.commit_transaction(_SECONDS)
         except KafkaException as error:
             raise _refused(error) from error
@@ -115,6 +118,33 @@ class ChangeTopic:
             if self._is_open:
                 self._producer.abort_transaction(_SECONDS)
         self._consumer.close()
+
+    def _call(self, call: Callable[[], object]) -> None:
+        """Call the producer in a thread.
+
+        Raises:
+            MillraceError: if it does not return. The producer is of no use then, and the next one aborts its
+                transaction.
+        """
+        errors: list[KafkaException] = []
+
+        def run() -> None:
+            try:
+                call()
+            except KafkaException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=run, name="kafka", daemon=True)
+        thread.start()
+        thread.join(_DEADLINE_SECONDS)
+        if thread.is_alive():
+            self._is_open = False
+            raise MillraceError(
+                f"Kafka has not taken changes of the shop for {_DEADLINE_SECONDS} s",
+                "Capture starts again where it stopped",
+            )
+        if errors:
+            raise errors[0]
 
     def _committed(self) -> TopicPartition:
         """The group's committed offset; waits while the group's coordinator moves or loads its offsets."""

@@ -1,5 +1,6 @@
 """The committed position of capture, from a simulated consumer."""
 
+import threading
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import create_autospec
@@ -14,14 +15,15 @@ from shop.capture.change_topic import ChangeTopic, Position
 STORED = '{"lsn": 7, "system": "s", "tables": ["public.orders"]}'
 
 
-def topic_with(answers: list[Any]) -> ChangeTopic:
+def topic_with(answers: list[Any], producer: Any = None) -> ChangeTopic:
     """A topic whose consumer gives these answers, or raises these errors, in order."""
+    producer = producer or create_autospec(Producer, instance=True)
     consumer = create_autospec(Consumer, instance=True)
     consumer.committed.side_effect = [
         KafkaException(KafkaError(each)) if isinstance(each, int) else each for each in answers
     ]
     made: Callable[[str], Any] = lambda _group: consumer  # noqa: E731
-    return ChangeTopic("changes", "capture", lambda _id: create_autospec(Producer, instance=True), made)
+    return ChangeTopic("changes", "capture", lambda _id: producer, made)
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,30 @@ def test_position_is_read_once_the_coordinator_has_moved(moves: int, monkeypatch
 def test_other_errors_are_reported_at_once() -> None:
     with pytest.raises(MillraceError, match="does not take changes"):
         topic_with([KafkaError.GROUP_AUTHORIZATION_FAILED]).position()
+
+
+def test_commit_that_does_not_return_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_topic, "_DEADLINE_SECONDS", 0.01)
+    end, producer = threading.Event(), create_autospec(Producer, instance=True)
+    producer.send_offsets_to_transaction.side_effect = lambda *_: end.wait(30)
+    topic = topic_with([], producer)
+    try:
+        with pytest.raises(MillraceError, match="has not taken changes"):
+            topic.commit(Position(7, "s", ()))
+        topic.close()
+        producer.abort_transaction.assert_not_called()
+        producer.commit_transaction.assert_not_called()
+    finally:
+        end.set()
+
+
+def test_commit_that_fails_is_an_error() -> None:
+    producer = create_autospec(Producer, instance=True)
+    producer.send_offsets_to_transaction.side_effect = KafkaException(
+        KafkaError(KafkaError.INVALID_TXN_STATE)
+    )
+    topic = topic_with([], producer)
+    with pytest.raises(MillraceError, match="does not take changes"):
+        topic.commit(Position(7, "s", ()))
+    topic.close()
+    producer.abort_transaction.assert_called_once()
