@@ -136,12 +136,8 @@ def stages(settings: Settings, conversions: pl.DataFrame) -> dict[str, float]:
     found["in Kafka"] = before["stamp"] - before["sent"]
     done = before["stamp"]
     for job in ("ingest", "refine", "publish"):
-        theirs = (
-            batches.filter(pl.col("job") == job)
-            .sort("start")
-            .unique("position", keep="first")
-            .sort("position")
-        )
+        theirs = batches.filter(pl.col("job") == job).sort("position", "start")
+        theirs = theirs.unique("position", keep="first", maintain_order=True)  # others: the side input alone
         joined = before.join_asof(theirs, left_on="stamp", right_on="position", strategy="forward")
         if job != "ingest":
             found[f"waiting for {job}"] = joined["start"] - done

@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import accumulate
 
@@ -60,7 +60,7 @@ class BatchSource:
     upstream: str
     side_input: str | None
     processed_through: datetime
-    _waiting_since: float | None = None  # changes of the side input alone, on the monotonic clock
+    _waiting_since: float | None = field(default=None, init=False)  # on the monotonic clock
 
     def next_batch(self, last: Entry | None) -> Batch | None:
         """The batch after the last one, or None if there are no rows. Reports the backlog."""
@@ -79,7 +79,7 @@ class BatchSource:
         return batch
 
     def _can_wait(self) -> bool:
-        """Whether changes of the side input alone can wait for rows: a trigger interval at most."""
+        """Whether a batch of the side input alone can wait for rows: a trigger interval at most."""
         if self._waiting_since is None:
             return False
         return time.monotonic() - self._waiting_since < self.run.settings.trigger_interval.total_seconds()

@@ -106,7 +106,9 @@ class ChangeTopic:
         place = TopicPartition(self._topic, 0, 0, text)
         metadata = self._consumer.consumer_group_metadata()
         try:
-            self._call(lambda: self._producer.send_offsets_to_transaction([place], metadata, _SECONDS))
+            self._with_deadline(
+                lambda: self._producer.send_offsets_to_transaction([place], metadata, _SECONDS)
+            )
             self._producer.commit_transaction(_SECONDS)
         except KafkaException as error:
             raise _refused(error) from error
@@ -119,8 +121,8 @@ class ChangeTopic:
                 self._producer.abort_transaction(_SECONDS)
         self._consumer.close()
 
-    def _call(self, call: Callable[[], object]) -> None:
-        """Call the producer in a thread.
+    def _with_deadline(self, call: Callable[[], object]) -> None:
+        """Call the producer in a thread, and wait for `_DEADLINE_SECONDS` at most.
 
         Raises:
             MillraceError: if it does not return. The producer is of no use then, and the next one aborts its

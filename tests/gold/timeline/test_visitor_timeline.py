@@ -88,7 +88,7 @@ def identities(spark: SparkSession) -> DataFrame:
 
 
 def shop_changes(random: Random) -> list[Record]:
-    """Inserts, updates and deletes of customers and orders, in order of arrival: any."""
+    """Inserts, updates and deletes of customers and orders, in random order of arrival."""
     rows: dict[str, dict[str, dict[str, str | None]]] = {"public.customers": {}, "public.orders": {}}
     found, at = [], micros(NOON)
     for number in range(CHANGES):

@@ -1,4 +1,4 @@
-"""A fair semaphore for jobs that share few cores: first come, first served, with a short cut for some."""
+"""A fair semaphore for jobs that share few cores: first come, first served, jobs of a round before others."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ _GRACE = 0.5  # seconds: a job takes less to ask for its turn after the job upst
 class _Waiting:
     """A thread that waits; `passed` counts how often another one was let in before it."""
 
-    goes_ahead: bool
+    in_round: bool
     passed: int = 0
 
 
@@ -27,7 +27,7 @@ class FairSemaphore:
         at_once: maximum number of concurrent holders.
 
     Attributes:
-        first: for jobs that go ahead of others, one after the other in a round.
+        first: for jobs that go ahead of others, one after the other in a round, as refine and then publish.
         last: for the job that ends a round.
         others: for all other jobs. One of them is let in after each round, also if it has been passed four
             times, or if no job of a round has asked for its turn for half a second.
@@ -39,12 +39,12 @@ class FairSemaphore:
         self._changed = threading.Condition()
         self._is_after_round = False
         self._grace_until = 0.0  # on the monotonic clock
-        self.first, self.others = Turn(self, goes_ahead=True), Turn(self, goes_ahead=False)
-        self.last = Turn(self, goes_ahead=True, ends_round=True)
+        self.first, self.others = Turn(self, in_round=True), Turn(self, in_round=False)
+        self.last = Turn(self, in_round=True, ends_round=True)
 
-    def acquire(self, goes_ahead: bool) -> None:
+    def acquire(self, in_round: bool) -> None:
         """Wait for a turn."""
-        mine = _Waiting(goes_ahead)
+        mine = _Waiting(in_round)
         with self._changed:
             self._waiting.append(mine)
             while self._next() is not mine:
@@ -70,8 +70,8 @@ class FairSemaphore:
         """The one whose turn it is."""
         if not self._free:
             return None
-        ahead = next((each for each in self._waiting if each.goes_ahead), None)
-        other = next((each for each in self._waiting if not each.goes_ahead), None)
+        ahead = next((each for each in self._waiting if each.in_round), None)
+        other = next((each for each in self._waiting if not each.in_round), None)
         if other is None or self._is_after_round or other.passed >= _MOST_PASSED:
             return other or ahead
         return ahead if ahead or time.monotonic() < self._grace_until else other
@@ -82,11 +82,11 @@ class Turn:
     """A turn of a job, as a context manager that can be entered again and again."""
 
     semaphore: FairSemaphore
-    goes_ahead: bool
+    in_round: bool
     ends_round: bool = False
 
     def __enter__(self) -> None:
-        self.semaphore.acquire(self.goes_ahead)
+        self.semaphore.acquire(self.in_round)
 
     def __exit__(
         self,
@@ -94,4 +94,4 @@ class Turn:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.semaphore.release(self.goes_ahead, self.ends_round)
+        self.semaphore.release(self.in_round, self.ends_round)

@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 
 from kit.polling import eventually
+from millrace.local.engine import fair_semaphore
 from millrace.local.engine.fair_semaphore import FairSemaphore
 
 
@@ -61,7 +63,8 @@ def test_one_other_job_is_let_in_after_each_round():
     assert order == ["first 1", "last 1", "a", "first 2", "last 2", "b", "c"]
 
 
-def test_other_jobs_wait_for_the_next_job_of_a_round_to_ask_for_its_turn():
+def test_other_jobs_wait_for_the_next_job_of_a_round_to_ask_for_its_turn(monkeypatch):
+    monkeypatch.setattr(fair_semaphore, "time", SimpleNamespace(monotonic=lambda: 100.0))
     semaphore, order = FairSemaphore(1), []
 
     def work() -> None:
@@ -72,6 +75,7 @@ def test_other_jobs_wait_for_the_next_job_of_a_round_to_ask_for_its_turn():
     with semaphore.first:
         other.start()
         eventually(lambda: len(semaphore._waiting) == 1, what="the other job waits")
+    other.join(0.2)  # the clock stands still, so it has to wait
     with semaphore.last:
         order.append("last")
     other.join(10)
@@ -82,8 +86,7 @@ def test_other_jobs_go_on_if_no_job_of_a_round_comes():
     semaphore = FairSemaphore(1)
     with semaphore.first:
         pass
-    with semaphore.others:
-        pass
+    _run_all(lambda _: semaphore.others.__enter__(), 1)
 
 
 def test_semaphore_is_released_after_an_error():
