@@ -15,8 +15,7 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger, now
 from lakehouse.timestamps import EPOCH
 
-_THROTTLE_FACTOR = 10  # a throttled job uses at most a tenth of the time,
-_MAX_PAUSES = 4  # unless that is more than this many of its pauses
+_THROTTLE_FACTOR = 10  # a throttled job uses at most a tenth of the time, unless its longest pause is shorter
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,7 @@ def run_microbatches(
     processed_through: datetime = EPOCH,
     side_input: str | None = None,
     pause: timedelta | None = None,
+    longest_pause: timedelta | None = None,
     idle: Callable[[], None] | None = None,
     gate: Callable[[Batch], Batch | None] | None = None,
 ) -> None:
@@ -67,8 +67,9 @@ def run_microbatches(
             interrupted, and is repeated with the same rows: it has already decided which events are late.
         side_input: another job whose changes are an input as well. A continuous run waits for new rows to
             process with them, for the trigger interval at most.
-        pause: minimum time between the starts of two batches; up to four times as long if the job takes more
-            than a tenth of the time. None: no pause.
+        pause: minimum time between the starts of two batches. None: no pause.
+        longest_pause: what the pause grows to, while the job takes more than a tenth of the time. None: it
+            does not grow.
         idle: called when there is nothing to process.
         gate: returns the part of a batch that may be processed now, or None to ask again later.
     """
@@ -95,13 +96,15 @@ def run_microbatches(
         if batch is None:
             ledger.wait(sequence, run.settings.trigger_interval.total_seconds(), run.stop)
         else:
-            _throttle(run, began, _throttled_pause(pause, done) if done else run.settings.trigger_interval)
+            wanted = _throttled_pause(pause, longest_pause, done) if done else run.settings.trigger_interval
+            _throttle(run, began, wanted)
 
 
-def _throttled_pause(pause: timedelta | None, done: Entry) -> timedelta | None:
-    """The pause after a batch, from its start: ten times its duration, from `pause` to four times that."""
-    wanted = _THROTTLE_FACTOR * timedelta(seconds=done.seconds)
-    return min(max(pause, wanted), _MAX_PAUSES * pause) if pause else None
+def _throttled_pause(pause: timedelta | None, longest: timedelta | None, done: Entry) -> timedelta | None:
+    """The pause after a batch, from its start: ten times its duration, within `pause` and `longest`."""
+    if pause is None or longest is None:
+        return pause
+    return min(max(pause, _THROTTLE_FACTOR * timedelta(seconds=done.seconds)), longest)
 
 
 def _throttle(run: JobContext, began: float, pause: timedelta | None) -> None:

@@ -180,10 +180,19 @@ class RecordingStop(threading.Event):
 
 
 @pytest.mark.parametrize(
-    ("took", "waited"), [(2.0, 28.0), (3.0, 27.0), (4.0, 36.0), (8.0, 72.0), (20.0, 100.0), (130.0, 0.0)]
+    ("took", "longest", "waited"),
+    [
+        (2.0, 120, 28.0),
+        (3.0, 120, 27.0),
+        (4.0, 120, 36.0),
+        (8.0, 120, 72.0),
+        (20.0, 120, 100.0),
+        (130.0, 120, 0.0),
+        (8.0, None, 22.0),
+    ],
 )
 def test_pause_is_ten_times_batch_duration_within_its_bounds(
-    monkeypatch: pytest.MonkeyPatch, took: float, waited: float
+    monkeypatch: pytest.MonkeyPatch, took: float, longest: int | None, waited: float
 ) -> None:
     monkeypatch.setattr(microbatch, "Ledger", OneBatchLedger)
     clock = [100.0]
@@ -196,7 +205,8 @@ def test_pause_is_ten_times_batch_duration_within_its_bounds(
         clock[0] += took
         return Outcome(input_rows=batch.rows)
 
-    run_microbatches(run, "refine", process, pause=timedelta(seconds=30))
+    most = longest and timedelta(seconds=longest)
+    run_microbatches(run, "refine", process, pause=timedelta(seconds=30), longest_pause=most)
     assert stop.seconds == waited
 
 
