@@ -1,6 +1,6 @@
 """Persons are erased while traffic goes on and the engine is killed at five moments: nothing of them is left.
 
-ERASED_PEOPLE and ERASURE_EVENTS set the size.
+ERASED_PEOPLE, ERASURE_EVENTS and ERASURE_REQUESTS set the size; each request has five kills.
 """
 
 import csv
@@ -9,6 +9,7 @@ import random
 import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import polars as pl
@@ -28,6 +29,7 @@ from privacy.requests.register import Register
 
 PEOPLE = int(os.environ.get("ERASED_PEOPLE", "20"))
 EVENTS = int(os.environ.get("ERASURE_EVENTS", "4000"))
+REQUESTS = int(os.environ.get("ERASURE_REQUESTS", "1"))
 MOMENTS = (
     "ops.erased_identities",
     "silver.events",
@@ -65,10 +67,11 @@ def java(home: Home) -> psutil.Process | None:
     return next((child for child in children if child.name() == "java"), None)
 
 
-def choose(home: Home, file: Path) -> Person:
-    """Choose visitors, and write them to a file for the command."""
+def choose(home: Home, file: Path, seed: int) -> Person:
+    """Choose visitors for one request, and write them to a file for the command."""
     events = pl.read_delta(folder(home, "silver.events"), columns=["visitor_id", "user_id"])
-    chosen = random.Random(5).sample(sorted(events["visitor_id"].unique()), PEOPLE)
+    visitors = sorted(events["visitor_id"].unique())
+    chosen = random.Random(seed).sample(visitors, PEOPLE // REQUESTS)
     users = sorted(set(events.filter(pl.col("visitor_id").is_in(chosen))["user_id"].drop_nulls()))
     with file.open("w", newline="") as lines:
         rows = csv.writer(lines)
@@ -98,28 +101,35 @@ def kill_after_commit(home: Home, table: str, erasing: subprocess.Popen[str]) ->
     return True
 
 
-def test_nothing_is_left_whatever_is_killed(workspace: Home, tmp_path: Path) -> None:
-    home, file = workspace, tmp_path / "people.csv"
-    eventually(lambda: published(home) == EVENTS, TIMEOUT, "the first events are in gold")
-    person, kills = choose(home, file), 0
-    assert len(person.own_texts) > PEOPLE // 2
-    erasing = erase(home, "--file", str(file))
-    for number, table in enumerate(MOMENTS):
+def erase_under_kills(home: Home, file: Path, seeds: Iterator[int]) -> int:
+    """Erase the persons of a file, and kill the engine at each of `MOMENTS`; returns the number of kills."""
+    erasing, kills = erase(home, "--file", str(file)), 0
+    for table in MOMENTS:
         if not kill_after_commit(home, table, erasing):
             break
         kills += 1
-        home.must("produce", "--events", "200", "--seed", str(number + 2))
-        [request] = Register(home.path).requests()
-        erasing = erase(home, "--request", request.id)
+        home.must("produce", "--events", "200", "--seed", str(next(seeds)))
+        erasing = erase(home, "--request", Register(home.path).requests()[-1].id)
     _, said = erasing.communicate()
     assert erasing.returncode == 0, said
-    assert kills >= 3
+    return kills
+
+
+def test_nothing_is_left_whatever_is_killed(workspace: Home, tmp_path: Path) -> None:
+    home, file, seeds = workspace, tmp_path / "people.csv", count(2)
+    eventually(lambda: published(home) == EVENTS, TIMEOUT, "the first events are in gold")
+    texts, kills = set[str](), 0
+    for number in range(REQUESTS):
+        texts |= set(choose(home, file, seed=5 + number).own_texts)
+        kills += erase_under_kills(home, file, seeds)
+    assert len(texts) > PEOPLE // 2
+    assert kills >= 3 * REQUESTS
     sent = EVENTS + 200 * kills
     eventually(lambda: published(home) == sent, TIMEOUT, "all traffic is in gold")
     home.must("audit")
     home.must("down")
-    assert files_with(home.path, person.own_texts) == {}
-    assert Register(home.path).requests()[0].state == "erased"
+    assert files_with(home.path, texts) == {}
+    assert {request.state for request in Register(home.path).requests()} == {"erased"}
     before = {name: deterministic_columns(home, name) for name in COMPARED}
     home.must("rebuild", *COMPARED)
     assert {name: deterministic_columns(home, name) for name in COMPARED} == before
