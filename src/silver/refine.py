@@ -15,7 +15,14 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.costs import CAMPAIGN_COSTS, COST_RECORDS
 from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.ops import ERASED_RECORDS
-from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, FOLDED, REJECTED_EVENTS
+from lakehouse.contracts.silver import (
+    DUPLICATE_EVENTS,
+    EVENTS,
+    EXCHANGE_RATES,
+    FOLDED,
+    REJECTED_EVENTS,
+    SESSIONS,
+)
 from lakehouse.delta.write_changes import checkpoint_changes, write_changes, write_kind
 from lakehouse.erasure.blank_records import blank_records
 from lakehouse.rows.checkpointing import checkpoint
@@ -44,7 +51,7 @@ from silver.parsing.record_parser import RecordParser, naming_missing_packages
 from silver.visits.result_fold import EVENT_COLUMNS
 from silver.visits.shown_results import results_on_time
 from silver.visits.visit_fold import events_of, fold_visits
-from silver.visits.visit_history import open_rows
+from silver.visits.visit_history import open_rows, recent_sessions
 from silver.watermark import Progress, advance
 
 _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_EVENTS.name, DUPLICATE))
@@ -102,7 +109,8 @@ class Refine:
         ]
         if watermark is not None:
             on_time = on_time_events(classified, _FOLDED_COLUMNS)
-            writes.insert(0, partial(self._write_visits, on_time, batch, watermark))
+            recent = self._recent_sessions(on_time, batch)
+            writes.insert(0, partial(self._write_visits, on_time, recent, batch, watermark))
             writes.append(partial(self._write_results, on_time, counts, batch, watermark))
         if counts.by_class[ERASED]:
             writes.append(partial(self._erase, classified, batch))
@@ -122,11 +130,16 @@ class Refine:
         lake.append(ERASED_RECORDS.name, new, upto=batch.upto)
         blank_records(lake, rows, batch.upto)
 
-    def _write_visits(self, on_time: DataFrame, batch: Batch, watermark: datetime) -> None:
+    def _recent_sessions(self, on_time: DataFrame, batch: Batch) -> DataFrame:
+        span = self._numbers().continuation_span
+        return recent_sessions(self._run.lake, on_time.select("visitor_id"), batch.watermark, span)
+
+    def _write_visits(self, on_time: DataFrame, recent: DataFrame, batch: Batch, watermark: datetime) -> None:
         """Apply on-time events and the watermark to open sessions, impressions and searches."""
         lake, filled = self._run.lake, {table.name: self._filled[table.name] for table in FOLDED}
         events = stamped_after(events_of(on_time), min(filled.values()))
-        history = open_rows(lake, events, batch.watermark, watermark, self._numbers().continuation_span)
+        history = open_rows(lake, events, watermark)
+        history[SESSIONS.name] = history[SESSIONS.name].unionByName(recent)
         folded = fold_visits(events, history, self._visitor_rules(), watermark, filled)
         changes, extents, _ = checkpoint_changes(folded, FOLDED)
         run_concurrently(

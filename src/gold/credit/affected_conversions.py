@@ -1,6 +1,7 @@
 """Affected conversions: those that a micro-batch may change."""
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import reduce
 
@@ -19,6 +20,7 @@ from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
 from lakehouse.rows.semi_join import semi_join, within_spans, without
 from lakehouse.rows.time_pruner import TimePruner, hours_between
+from lakehouse.run.batch_settings import compiled
 from lakehouse.timestamps import FIRST, LAST, to_micros
 
 _IS_SENT = "_is_sent"
@@ -88,7 +90,9 @@ def find_affected(lake: Lakehouse, changes: Changes) -> AffectedConversions:
     """
     at = F.unix_micros("converted_at")
     found_directly = _union(_directly_affected(lake, changes)).dropDuplicates(["conversion_id"])
-    direct, was = checkpoint_with(found_directly, hours=hours_between(at, at))
+    # without a condition on time, nothing of the micro-batch is in the code: docs/decisions/0073
+    with compiled(lake.spark) if _is_anywhere(changes) else nullcontext():
+        direct, was = checkpoint_with(found_directly, hours=hours_between(at, at))
     named = (changes.goals, changes.bot_refunds, direct)
     orders = _union(rows.select("order_id") for rows in named).where("order_id IS NOT NULL")
     before, hours = direct, was["hours"]
@@ -136,12 +140,16 @@ def _directly_affected(lake: Lakehouse, changes: Changes) -> Iterable[DataFrame]
         ever = F.lit(to_micros(FIRST)).alias("low"), F.lit(to_micros(LAST)).alias("high")
         spans.append(dimensions.new_bots.select(F.col("visitor_id").alias(_ID), *ever))
     is_near = area.pruner.contains("converted_at") | changes.touched_near.contains("converted_at")
-    is_anywhere = dimensions.has_renamed or dimensions.has_new_bots
-    near = conversions if is_anywhere else conversions.where(is_near)
+    near = conversions if _is_anywhere(changes) else conversions.where(is_near)
     ids = F.explode(F.array_distinct(F.array("visitor_id", "person_id")))  # one read for all
     yield within_spans(near.withColumn(_ID, ids), _union(spans), _ID, "converted_at").drop(_ID)
     if dimensions.has_new_rates:
         yield _rated_by(conversions, dimensions.rates.where(dimensions.new_rates))
+
+
+def _is_anywhere(changes: Changes) -> bool:
+    """Whether conversions of all times are searched."""
+    return changes.dimensions.has_renamed or changes.dimensions.has_new_bots
 
 
 def _led(changes: Changes) -> DataFrame:
@@ -183,7 +191,8 @@ def _of_orders(lake: Lakehouse, orders: DataFrame, known: DataFrame) -> DataFram
     conversions = lake.read(CONVERSIONS.name)
     shared = semi_join(conversions.select("order_id", "converted_at"), orders, "order_id")
     at = F.unix_micros("converted_at")
-    hours = shared.agg(hours_between(at, at)).collect()[0][0]
+    with compiled(lake.spark):
+        hours = shared.agg(hours_between(at, at)).collect()[0][0]
     if not hours:
         return None
     near = TimePruner.of_hours(hours)

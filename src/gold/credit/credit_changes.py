@@ -22,6 +22,7 @@ from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, with_
 from lakehouse.rows.row_changes import RowDiff
 from lakehouse.rows.semi_join import semi_join, within_spans, without
 from lakehouse.rows.time_pruner import TimePruner
+from lakehouse.run.batch_settings import compiled
 
 CHANGES = pa.schema([pa.field(table.short_name, change_type(table)) for table in TABLES])
 _NOW = "now"
@@ -85,15 +86,16 @@ def _touches(
         .groupBy("person_id")
         .agg((F.min(at) - look_back).alias("low"), (F.max(at) + 1).alias("high"))
     )
-    spans = checkpoint(dimensions.spans_of(persons))
     columns = TOUCHES.column_names
-    published = lake.read(TOUCHES.name).where(affected.touches_near.contains("touched_at"))
-    published = within_spans(published, spans, "visitor_id", "touched_at")
-    current = without(published, changes, "touch_id").select(*columns)
+    published = lake.read(TOUCHES.name).where(affected.touches_near.in_days().contains("touched_at"))
+    with compiled(lake.spark):  # all spans, and all touches of the look-back: docs/decisions/0073
+        spans = checkpoint(dimensions.spans_of(persons))
+        theirs = checkpoint(within_spans(published, spans, "visitor_id", "touched_at").select(*columns))
+    current = without(theirs, changes, "touch_id")
     current = current.unionByName(changes.where(~F.col(DELETED)).select(*columns))
-    theirs = F.broadcast(spans.select(F.col("visitor_id").alias("_visitor"), "person_id", *SPAN))
+    persons = F.broadcast(spans.select(F.col("visitor_id").alias("_visitor"), "person_id", *SPAN))
     is_theirs = (F.col("visitor_id") == F.col("_visitor")) & is_in_span("touched_at", "event_id")
-    return with_own_views(current.join(theirs, is_theirs).select(*columns, "person_id"), F.broadcast(spans))
+    return with_own_views(current.join(persons, is_theirs).select(*columns, "person_id"), F.broadcast(spans))
 
 
 def _page_views(lake: Lakehouse, goals: DataFrame, near: TimePruner, dimensions: Dimensions) -> DataFrame:

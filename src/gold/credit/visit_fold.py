@@ -26,9 +26,11 @@ from lakehouse.contracts.silver import EVENTS
 from lakehouse.contracts.traffic import VISITOR_MINUTES
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import as_tuples, change_type
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, with_key
 from lakehouse.rows.row_changes import RowDiff
 from lakehouse.rows.semi_join import semi_join, within_spans
+from lakehouse.run.batch_settings import compiled
 
 GOAL, MINUTE = "goal", "minute"
 _NESTED: dict[str, Callable[..., Any]] = {"impression": Impression, "view": View}
@@ -57,8 +59,9 @@ def visit_changes(lake: Lakehouse, area: Area, dimensions: Dimensions, rules: Vi
     touches = lake.read(TOUCHES.name).where(area.pruner.contains("touched_at"))
     touches = within_spans(touches, area.spans, "visitor_id", "touched_at").select(*columns)
     if dimensions.has_new_bots:
-        theirs = semi_join(lake.read(TOUCHES.name), dimensions.new_bots, "visitor_id")
-        touches = touches.unionByName(theirs.select(*columns))
+        with compiled(lake.spark):  # touches of all times: docs/decisions/0073
+            theirs = semi_join(lake.read(TOUCHES.name), dimensions.new_bots, "visitor_id")
+            touches = touches.unionByName(checkpoint(theirs.select(*columns)))
     events = lake.read(EVENTS.name).select(*Event._fields)
     is_seen = area.pruner_behind.contains("event_time") & F.col("role").isin(*IMPRESSION_ROLES)
     near = events.where(area.pruner.contains("event_time") | is_seen)

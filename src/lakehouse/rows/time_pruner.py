@@ -12,6 +12,7 @@ from lakehouse.timestamps import FIRST, LAST, from_micros, span_micros, to_micro
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 _FIRST, _LAST = to_micros(FIRST), to_micros(LAST)
 
 
@@ -53,6 +54,17 @@ class TimePruner:
         unit = span_micros(length)
         spans = ((low * unit, (high + 1) * unit - 1) for low, high in hours or ())
         return cls.of_spans(spans, margin)
+
+    def in_days(self) -> "TimePruner":
+        """Ranges of whole days, in UTC, that contain these.
+
+        Conditions on them are equal in most micro-batches of a day, so their code is compiled once. See
+        `lakehouse.run.batch_settings.compiled`.
+        """
+        day = span_micros(DAY)
+        return TimePruner.of_spans(
+            (low // day * day, (high // day + 1) * day - 1) for low, high in self._spans
+        )
 
     def contains(self, time: str) -> Column:
         """A condition: a time may be inside one of the ranges."""

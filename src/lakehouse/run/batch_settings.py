@@ -9,11 +9,14 @@ from pyspark.sql import SparkSession
 from lakehouse.rows.partitions import cores_of
 
 SMALL_BATCH_ROWS = 50_000
-"""Micro-batches with fewer rows run without code generation: docs/decisions/0047.
+"""Micro-batches with fewer rows are not compiled by stage: docs/decisions/0047, 0073.
 
-Generated code contains the batch's stamps as literals, so it is compiled again for every micro-batch. That of
-merges does not: see `lakehouse.delta.merge_session`.
+The code of a stage contains the batch's stamps as literals, so it is compiled again for every micro-batch. Of
+single operators, only a few conditions do; merges do not, see `lakehouse.delta.merge_session`.
 """
+
+INTERPRETED_ROWS = 10_000
+"""Micro-batches with fewer rows are not compiled at all."""
 
 ROWS_PER_PARTITION = 10_000
 """Rows of a micro-batch per partition of a shuffle, below one partition per core: docs/decisions/0047.
@@ -24,12 +27,10 @@ Starting a task takes longer than folding a few rows.
 ROWS_PER_FILE = 100_000
 """Rows of a micro-batch per file that an append writes."""
 
-_SMALL_BATCH_SETTINGS = {
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.files.minPartitionNum": "1",
-}
-_COMPILED = {"spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true"}
+_MODE, _BY_STAGE = "spark.sql.codegen.factoryMode", "spark.sql.codegen.wholeStage"
+_SMALL_BATCH_SETTINGS = {_BY_STAGE: "false", "spark.sql.files.minPartitionNum": "1"}
+_INTERPRETED = {_MODE: "NO_CODEGEN", **_SMALL_BATCH_SETTINGS}
+_COMPILED = {_MODE: "FALLBACK", _BY_STAGE: "true"}
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
 
@@ -49,9 +50,8 @@ class BatchSettings:
     def choose(self, rows: int) -> None:
         """Choose the settings for the next micro-batch, with this number of rows."""
         if not self._defaults:
-            self._defaults = {name: _try_to_get(self._spark, name) for name in _SMALL_BATCH_SETTINGS}
-        is_small = rows < SMALL_BATCH_ROWS
-        _try_to_set_all(self._spark, _SMALL_BATCH_SETTINGS if is_small else self._defaults)
+            self._defaults = {name: _try_to_get(self._spark, name) for name in _INTERPRETED}
+        _try_to_set_all(self._spark, {**self._defaults, **_settings_for(rows)})
         if partitions := self._partitions or _partitions_for(rows, cores_of(self._spark)):
             _try_to_set(self._spark, _PARTITIONS, str(partitions))
 
@@ -60,7 +60,8 @@ class BatchSettings:
 def compiled(spark: SparkSession) -> Iterator[None]:
     """Compile the queries of a session during the block, also in a small micro-batch.
 
-    For queries that read many rows of the history, and whose code has no values of the micro-batch.
+    For queries that search a whole table, or months of it, and whose code has no values of the micro-batch:
+    docs/decisions/0073. Not for use by two threads of a session at the same time.
     """
     before = {name: _try_to_get(spark, name) for name in _COMPILED}
     _try_to_set_all(spark, _COMPILED)
@@ -68,6 +69,12 @@ def compiled(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         _try_to_set_all(spark, before)
+
+
+def _settings_for(rows: int) -> Mapping[str, str]:
+    if rows < INTERPRETED_ROWS:
+        return _INTERPRETED
+    return _SMALL_BATCH_SETTINGS if rows < SMALL_BATCH_ROWS else {}
 
 
 def _partitions_for(rows: int, cores: int | None) -> int | None:

@@ -11,20 +11,41 @@ from lakehouse.contracts.exposures import IMPRESSIONS, SEARCHES
 from lakehouse.contracts.silver import FOLDED, SESSIONS
 from lakehouse.contracts.table import Table
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.rows.checkpointing import checkpoint_with
+from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
+from lakehouse.rows.semi_join import semi_join
 from lakehouse.rows.time_pruner import TimePruner, hours_between
+from lakehouse.run.batch_settings import compiled
 from lakehouse.timestamps import EPOCH, LAST, span_micros, to_micros
 from silver.visits.visit_fold import takes_event
 
 _FAR = to_micros(LAST)
 
 
-def open_rows(
-    lake: Lakehouse, events: DataFrame, before: datetime | None, watermark: datetime, span: timedelta
-) -> dict[str, DataFrame]:
-    """By table, the open rows that on-time events or the watermark may change.
+def recent_sessions(
+    lake: Lakehouse, events: DataFrame, before: datetime | None, span: timedelta
+) -> DataFrame:
+    """Closed sessions of the visitors of some events, as far back as new sessions may continue them.
 
-    Closed sessions of the visitors are among them, as far back as new sessions may continue them.
+    All sessions of that time are searched, by compiled code that is the same for a day: docs/decisions/0073.
+
+    Args:
+        lake: the tables.
+        events: on-time events. All are after the previous watermark.
+        before: the previous watermark.
+        span: a session may continue one that ended this long or less before.
+
+    Returns:
+        Rows of silver.sessions, checkpointed.
+    """
+    since = to_micros((before or EPOCH) - span)
+    is_recent = TimePruner.of_spans([(since, _FAR)]).in_days().contains("ended_at")
+    sessions = lake.read(SESSIONS.name).where(~F.col("is_open") & is_recent)
+    with compiled(lake.spark):
+        return checkpoint(semi_join(sessions, events, "visitor_id"))
+
+
+def open_rows(lake: Lakehouse, events: DataFrame, watermark: datetime) -> dict[str, DataFrame]:
+    """By table, the open rows that on-time events or the watermark may change.
 
     Rows without a due time were written before that column existed. They count as due: the fold closes them
     or sets their due time.
@@ -32,19 +53,13 @@ def open_rows(
     Args:
         lake: the tables.
         events: on-time events. All are after the previous watermark, so they cannot change closed rows.
-        before: the previous watermark.
         watermark: after the batch.
-        span: a session may continue one that ended this long or less before.
     """
     visitors = F.broadcast(events.select("visitor_id").distinct().withColumn("_is_here", F.lit(True)))
-    is_due = F.col("is_open") & (F.col("due_at").isNull() | (F.col("due_at") <= F.lit(watermark)))
-    since = (before or EPOCH) - span
+    is_due = F.col("due_at").isNull() | (F.col("due_at") <= F.lit(watermark))
     found = {}
     for table in FOLDED:
-        may_change = F.col("is_open")
-        if table is SESSIONS:
-            may_change |= F.col("ended_at") >= F.lit(since)
-        rows = lake.read(table.name).where(may_change).join(visitors, "visitor_id", "left")
+        rows = lake.read(table.name).where("is_open").join(visitors, "visitor_id", "left")
         found[table.name] = rows.where(F.col("_is_here") | is_due).select(*table.column_names)
     return found
 

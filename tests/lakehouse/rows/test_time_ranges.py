@@ -1,6 +1,6 @@
 """Merging of time spans into few padded ranges."""
 
-from datetime import timedelta
+from datetime import datetime, time, timedelta
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lakehouse.rows.time_pruner import HOUR, SECOND, TimePruner
 from lakehouse.rows.time_ranges import merge_spans
-from lakehouse.timestamps import EPOCH, FIRST, LAST, to_micros
+from lakehouse.timestamps import EPOCH, FIRST, LAST, from_micros, to_micros
 
 MICRO = timedelta(microseconds=1)
 
@@ -54,3 +54,19 @@ def test_range_padding_is_clipped_at_first_and_last_time() -> None:
         (FIRST, FIRST + HOUR),
         (LAST - HOUR, LAST),
     ]
+
+
+times = st.integers(to_micros(FIRST), to_micros(LAST))
+
+
+@given(st.lists(st.tuples(times, times).map(sorted).map(tuple), min_size=1, max_size=4))
+def test_ranges_in_days_are_those_of_the_first_and_last_day(given_spans: list[tuple[int, int]]) -> None:
+    whole = [
+        (
+            to_micros(datetime.combine(from_micros(low), time.min)),
+            to_micros(datetime.combine(from_micros(high), time.max)),
+        )
+        for low, high in given_spans
+    ]
+    in_days = TimePruner.of_spans(given_spans).in_days()
+    assert in_days._intervals() == TimePruner.of_spans(whole)._intervals()

@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from lakehouse.run.batch_settings import (
+    INTERPRETED_ROWS,
     ROWS_PER_FILE,
     ROWS_PER_PARTITION,
     SMALL_BATCH_ROWS,
@@ -17,11 +18,8 @@ from lakehouse.run.job import JobContext
 from lakehouse.settings import load_settings
 
 CODEGEN_MODE, SHUFFLE_PARTITIONS = "spark.sql.codegen.factoryMode", "spark.sql.shuffle.partitions"
-SMALL_BATCH_SETTINGS = {
-    CODEGEN_MODE: "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.files.minPartitionNum": "1",
-}
+SMALL_BATCH_SETTINGS = {"spark.sql.codegen.wholeStage": "false", "spark.sql.files.minPartitionNum": "1"}
+INTERPRETED = {CODEGEN_MODE: "NO_CODEGEN", **SMALL_BATCH_SETTINGS}
 
 
 class Conf:
@@ -52,13 +50,26 @@ def session(conf: Conf, cores: int = 4) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("rows", "is_small"), [(0, True), (SMALL_BATCH_ROWS - 1, True), (SMALL_BATCH_ROWS, False)]
+    ("rows", "wanted"),
+    [
+        (0, INTERPRETED),
+        (INTERPRETED_ROWS - 1, INTERPRETED),
+        (INTERPRETED_ROWS, SMALL_BATCH_SETTINGS),
+        (SMALL_BATCH_ROWS - 1, SMALL_BATCH_SETTINGS),
+        (SMALL_BATCH_ROWS, {}),
+    ],
 )
-def test_small_batch_runs_without_code_generation(rows: int, is_small: bool) -> None:
+@pytest.mark.parametrize("before", [None, 0, INTERPRETED_ROWS, SMALL_BATCH_ROWS])
+def test_small_batches_are_interpreted_or_compiled_by_operator(
+    rows: int, wanted: dict[str, str], before: int | None
+) -> None:
     conf = Conf()
-    BatchSettings(session(conf)).choose(rows)
+    settings = BatchSettings(session(conf))
+    if before is not None:
+        settings.choose(before)
+    settings.choose(rows)
     conf.values.pop(SHUFFLE_PARTITIONS)
-    assert conf.values == (SMALL_BATCH_SETTINGS if is_small else {})
+    assert conf.values == wanted
 
 
 def test_large_batch_after_small_one_restores_session_settings() -> None:

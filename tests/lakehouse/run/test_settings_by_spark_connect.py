@@ -22,7 +22,7 @@ NEEDED = {
 }
 """A job fails where one of these is refused."""
 LEFT_OUT = {
-    **batch_settings._SMALL_BATCH_SETTINGS,
+    **batch_settings._INTERPRETED,
     batch_settings._PARTITIONS: "2",
     **spark_table._SETTINGS,
     f"{spark_table._OPTIMIZE}.maxFileSize": "1",
