@@ -92,7 +92,7 @@ def add_events(
     Args:
         visitor: the visitor.
         events: all events from `since` on, the new ones included.
-        known: the spans of the events before the new ones.
+        known: the spans of the events before the new ones, in any order.
         gap: the session gap.
         since: a time; None if the events are all that the visitor has.
         new: time of the first new event.
@@ -107,7 +107,8 @@ def add_events(
     if not starts:
         return None
     later = stretches[starts[0] :]
-    before = [each for each in known if (each.identified_at, each.event_id) < later[0][0][:2]]
+    in_order = sorted(known, key=lambda each: (each.identified_at, each.event_id))
+    before = [each for each in in_order if (each.identified_at, each.event_id) < later[0][0][:2]]
     return _joined(visitor, _runs(later, before[-1].user_id if before else None), before)
 
 

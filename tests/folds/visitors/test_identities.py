@@ -31,7 +31,7 @@ def identity_events(draw: st.DrawFn) -> list[IdentityEvent]:
 
 
 def fold_batches(batches: list[list[IdentityEvent]], look_back: int) -> list[Identity]:
-    """Spans as the repair job computes them: batch by batch, from known spans and the events around."""
+    """Spans as the repair job computes them: batch by batch, from known spans, here the latest first."""
     known: list[Identity] = []
     arrived: set[IdentityEvent] = set()
     for batch in batches:
@@ -43,7 +43,7 @@ def fold_batches(batches: list[list[IdentityEvent]], look_back: int) -> list[Ide
         for since in (new - look_back, None):
             if found is None:
                 around = [each for each in arrived if since is None or each.at >= since]
-                found = add_events("v", around, known, GAP, since, new)
+                found = add_events("v", around, known[::-1], GAP, since, new)
         assert found is not None
         known = found
     return known
