@@ -66,8 +66,8 @@ def is_caught_up(home: Home, sent: int) -> bool:
     last = pl.read_delta(folder(home, "ops.ledger")).sort("started_at").group_by("job").last()
     rows = {row["job"]: row for row in last.iter_rows(named=True)}
     refined, repaired, done = (rows[job] for job in ("refine", "repair", "publish"))
-    is_heard = done["heard"] is not None and done["heard"] >= repaired["position"] >= refined["position"]
-    return is_heard and published(home) == sent
+    is_applied = done["heard"] is not None and done["heard"] >= repaired["position"] >= refined["position"]
+    return is_applied and published(home) == sent
 
 
 def java(home: Home) -> psutil.Process | None:
