@@ -16,9 +16,18 @@ from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.silver import EVENTS
 from lakehouse.contracts.table import DELETED
 from lakehouse.delta.delta_tables import Lakehouse
-from lakehouse.delta.write_changes import as_nested_tuple, as_tuples, change_type, struct_makers
+from lakehouse.delta.write_changes import as_tuples, change_type, struct_makers
 from lakehouse.rows.checkpointing import checkpoint
-from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_groups, with_key
+from lakehouse.rows.equal_rows import without_equal
+from lakehouse.rows.grouped import (
+    KEY,
+    GroupedRows,
+    batch_of_kind,
+    map_groups,
+    part_of,
+    table_rows,
+    with_key,
+)
 from lakehouse.rows.row_changes import RowDiff
 from lakehouse.rows.semi_join import semi_join, within_spans, without
 from lakehouse.rows.time_pruner import TimePruner
@@ -60,15 +69,13 @@ def credit_changes(
 
 def _compare(groups: GroupedRows) -> Iterator[pa.RecordBatch]:
     """Computed rows of conversions compared with published ones, in Spark's Python workers."""
-    computed = groups.rows(_NOW, tuple, **{table.short_name: as_nested_tuple for table in TABLES})
-    for place, table in enumerate(TABLES):
-        published = groups.rows(table.short_name, tuple, **struct_makers(table))
-        diff, changes = RowDiff(table), []
-        for conversion in groups.keys:
-            rows = (row[place] for row in computed.get(conversion, ()))
-            after = [row for row in rows if row is not None]
-            changes += as_tuples(diff.compare(published.get(conversion, ()), after))
-        if changes:
+    for table in TABLES:
+        published, computed = groups.table(table.short_name), part_of(groups.table(_NOW), table.short_name)
+        before, after = (
+            table_rows(rows.drop_columns(KEY), tuple, **struct_makers(table))
+            for rows in without_equal(published, computed)  # most are equal
+        )
+        if changes := as_tuples(RowDiff(table).compare(before, after)):
             yield batch_of_kind(CHANGES, table.short_name, changes)
 
 

@@ -41,7 +41,7 @@ class GroupedRows:
     def of_union(cls, rows: pa.Table) -> "GroupedRows":
         """From rows of `union_by_kind`."""
         names = [name for name in rows.column_names if name != KEY]
-        return cls(pc.unique(rows[KEY]).to_pylist(), {name: _of_kind(rows, name) for name in names})
+        return cls(pc.unique(rows[KEY]).to_pylist(), {name: part_of(rows, name) for name in names})
 
     def rows(self, kind: str, make: Callable[..., Any], **nested: Callable[..., Any]) -> dict[Any, list[Any]]:
         """Rows of one kind, by key.
@@ -52,14 +52,22 @@ class GroupedRows:
             nested: by struct column, or column of lists of structs, the function that makes a struct's value.
         """
         table = self._kinds.get(kind)
-        if table is None:
-            return {}
-        names = [name for name in table.column_names if name != KEY]
-        columns = [_values(table[name], nested.get(name)) for name in names]
         found: dict[Any, list[Any]] = defaultdict(list)
-        for key, row in zip(table[KEY].to_pylist(), make_rows(columns, make), strict=True):
-            found[key].append(row)
+        if table is not None:
+            rows = table_rows(table.drop_columns(KEY), make, **nested)
+            for key, row in zip(table[KEY].to_pylist(), rows, strict=True):
+                found[key].append(row)
         return found
+
+    def table(self, kind: str) -> pa.Table:
+        """`KEY` and the columns of one kind."""
+        return self._kinds[kind]
+
+
+def table_rows(table: pa.Table, make: Callable[..., Any], **nested: Callable[..., Any]) -> Iterator[Any]:
+    """Rows from the columns of a table; see `GroupedRows.rows`."""
+    columns = [_values(table[name], nested.get(name)) for name in table.column_names]
+    return make_rows(columns, make)
 
 
 Fold = Callable[[GroupedRows], Iterable[pa.RecordBatch]]
@@ -181,7 +189,8 @@ def whole_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def _of_kind(rows: pa.Table, kind: str) -> pa.Table:
+def part_of(rows: pa.Table, kind: str) -> pa.Table:
+    """`KEY` and the fields of a column of structs, of the rows in which it is not null."""
     present = rows.filter(pc.is_valid(rows[kind]))
     values = present[kind].combine_chunks()
     if isinstance(values, pa.ChunkedArray):
