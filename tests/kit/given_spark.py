@@ -2,7 +2,7 @@
 
 `CALLS` is a JSON list of lists: an entry point and its parameters. `CONF` is a JSON object with Spark
 settings. The session is built as in Delta's documentation. It has a database per layer, like a workspace,
-with the tables of the home. Prints the row counts of some tables.
+with the tables of the home, and Python workers of this environment. Prints the row counts of some tables.
 """
 
 import json
@@ -32,6 +32,7 @@ _TABLES = ("bronze.kafka_records", "silver.events", "silver.sessions")
 
 def main() -> None:
     home, calls = Path(sys.argv[1]), json.loads(sys.argv[2])
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder
     settings = {**_SETTINGS, **json.loads(sys.argv[3])}
     if own := os.environ.get("MILLRACE_IVY_SETTINGS"):
