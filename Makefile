@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-cluster bench-collect bench-driver-memory bench-erase bench-feed bench-freshness bench-round bench-streaming bench-windows bench-trickle bench-dashboard bench-dedup bench-quality bench-shop bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
+.PHONY: help setup demo test test-long chaos bench bench-attribution bench-catch-up bench-cluster bench-collect bench-driver-memory bench-encryption bench-erase bench-feed bench-freshness bench-round bench-streaming bench-windows bench-trickle bench-dashboard bench-dedup bench-quality bench-shop bench-silver docs reference pictures lint format types imports lock app-requirements wheel lock-jars clean
 MAKEFLAGS += --no-print-directory
 # Packages are compiled once, not by every process, also where the environment keeps no bytecode.
 unexport PYTHONDONTWRITEBYTECODE
@@ -74,6 +74,9 @@ bench-collect: setup ## events a second by HTTP into the collector's log, and ho
 
 bench-erase: setup ## how long does the erasure of 1, 100 and 10,000 people take? --events N
 	@exec .venv/bin/python -m benchmarks.erase $(ARGS)
+
+bench-encryption: setup ## what does encryption of a Parquet column cost, and who can read the file?
+	@exec .venv/bin/python -m benchmarks.encrypted_columns $(ARGS)
 
 bench-feed: setup ## what does a change feed cost: Delta's own, and the one derived from the log?
 	@exec .venv/bin/python -m benchmarks.feed $(ARGS)
