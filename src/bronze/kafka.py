@@ -91,16 +91,23 @@ def records_at(settings: Settings, place: TopicPartition, offsets: Collection[in
     return found
 
 
-def stored_records(settings: Settings, topic: str) -> Iterator[ConsumerRecord]:
-    """All records that a topic has now, those of aborted transactions included.
+def stored_records(
+    settings: Settings, topic: str, isolation: str = "read_uncommitted"
+) -> Iterator[ConsumerRecord]:
+    """All records that a topic has now.
+
+    Args:
+        settings: the settings in force.
+        topic: the topic.
+        isolation: read_uncommitted, with those of aborted transactions; or read_committed.
 
     Raises:
         MillraceError: if no broker answers, or there is no such topic.
     """
-    with _consumer(settings, "read_uncommitted") as consumer:
+    with _consumer(settings, isolation) as consumer:
         places = [TopicPartition(topic, number) for number in consumer.partitions_for_topic(topic) or ()]
         if not places:
-            raise MillraceError(f"there is no topic {topic} at {settings.bootstrap}", "Correct --topic")
+            raise MillraceError(f"there is no topic {topic} at {settings.bootstrap}", "Correct its name")
         consumer.assign(places)
         consumer.seek_to_beginning(*places)
         ends = consumer.end_offsets(places)

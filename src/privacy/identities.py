@@ -1,27 +1,31 @@
 """Identities of a person: user ids and visitors, over all spans of silver.identities."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-import polars as pl
+import narwhals as nw
 
 from lakehouse.errors import MillraceError
 
-Scan = Callable[[str], "pl.LazyFrame | None"]
-"""Returns a table as a lazy frame; None if it does not exist."""
+Scan = Callable[[str], "nw.LazyFrame[Any] | None"]
+"""Returns a table as a lazy frame, of polars or of Spark; None if it does not exist."""
 
 IDENTITIES = "silver.identities"
+
+
+Kind = Literal["user", "visitor"]
 
 
 class Identity(NamedTuple):
     """A user id, or a visitor."""
 
-    kind: Literal["user", "visitor"]
+    kind: Kind
     value: str
 
 
-_KINDS: dict[str, Literal["user", "visitor"]] = {"user_id": "user", "visitor_id": "visitor"}
+_KINDS: dict[str, Kind] = {"user_id": "user", "visitor_id": "visitor"}
 
 
 @dataclass(frozen=True)
@@ -74,14 +78,14 @@ def find_person(scan: Scan, users: Iterable[str], visitors: Iterable[str]) -> Pe
         return Person(users, visitors | users)
     pairs = spans.select("visitor_id", "user_id")
     if not users:
-        users = _values(pairs.filter(pl.col("visitor_id").is_in(list(visitors))), "user_id")
+        users = _values(pairs.filter(nw.col("visitor_id").is_in(list(visitors))), "user_id")
         if len(users) > 1:
             raise MillraceError(
                 f"{' and '.join(sorted(visitors))} is of several users: {', '.join(sorted(users))}",
                 "Name the person with --user",
             )
-    visitors |= users | _values(pairs.filter(pl.col("user_id").is_in(list(users))), "visitor_id")
-    others = pairs.filter(pl.col("visitor_id").is_in(list(visitors)) & ~pl.col("user_id").is_in(list(users)))
+    visitors |= users | _values(pairs.filter(nw.col("user_id").is_in(list(users))), "visitor_id")
+    others = pairs.filter(nw.col("visitor_id").is_in(list(visitors)) & ~nw.col("user_id").is_in(list(users)))
     return Person(users, visitors, _values(others, "visitor_id"))
 
 
@@ -94,34 +98,36 @@ def find_people(scan: Scan, users: Iterable[str], visitors: Iterable[str]) -> Pe
     users, visitors = set(users), frozenset(visitors)
     spans = scan(IDENTITIES)
     if spans is not None:
-        pairs = spans.filter(pl.col("visitor_id").is_in(list(visitors)))
-        named = pairs.group_by("visitor_id").agg(pl.col("user_id").unique()).collect()
-        for visitor, theirs in named.iter_rows():
-            if len(theirs) > 1 and not users & set(theirs):
+        pairs = spans.filter(nw.col("visitor_id").is_in(list(visitors))).select("visitor_id", "user_id")
+        named: dict[str, set[str]] = defaultdict(set)
+        for visitor, user in pairs.unique().collect("pyarrow").iter_rows():
+            named[visitor].add(user)
+        for visitor, theirs in named.items():
+            if len(theirs) > 1 and not users & theirs:
                 raise MillraceError(
                     f"{visitor} is of several users: {', '.join(sorted(theirs))}", "Name those to erase"
                 )
-            users |= set(theirs) if len(theirs) == 1 else set()
+            users |= theirs if len(theirs) == 1 else set()
     return find_person(scan, users, visitors)
 
 
-def find_hashed(scan: Scan, is_wanted: Callable[[Identity], bool]) -> Person:
+def find_hashed(scan: Scan, select: Callable[[Any, str, Kind], Iterable[str]]) -> Person:
     """The person whose identities are known by hashes alone.
 
     Args:
         scan: reads tables.
-        is_wanted: whether an identity is one of them.
+        select: returns values that are wanted, from the frame behind `scan` with one column, its name, and
+            what its values are.
     """
-    found: set[Identity] = set()
+    found: dict[Kind, set[str]] = {"user": set(), "visitor": set()}
     for table, columns in ((IDENTITIES, ("user_id", "visitor_id")), ("silver.events", ("visitor_id",))):
         if (rows := scan(table)) is None:
             continue
         for column in columns:
-            for batch in rows.select(pl.col(column).unique()).collect_batches():
-                found |= set(filter(is_wanted, (Identity(_KINDS[column], each) for each in batch[column])))
-    users, visitors = ({each.value for each in found if each.kind == kind} for kind in _KINDS.values())
-    return find_person(scan, users, visitors)
+            kind = _KINDS[column]
+            found[kind] |= set(select(rows.select(column).unique().to_native(), column, kind))
+    return find_person(scan, found["user"], found["visitor"])
 
 
-def _values(rows: pl.LazyFrame, column: str) -> frozenset[str]:
-    return frozenset(rows.select(pl.col(column).unique()).collect().to_series().to_list())
+def _values(rows: "nw.LazyFrame[Any]", column: str) -> frozenset[str]:
+    return frozenset(rows.select(column).unique().collect("pyarrow")[column].to_list())

@@ -23,7 +23,7 @@ from kit.processes import assert_nothing_runs
 from kit.tables import commits, deterministic_columns, folder
 from millrace.local.process import process_registry
 from millrace.local.process.ports import stable_port
-from millrace.tables import table_reader
+from millrace.tables import table_scan
 from privacy.identities import Person, find_people
 from privacy.requests.register import Register
 
@@ -87,7 +87,7 @@ def choose(home: Home, file: Path, seed: int) -> Person:
         rows.writerow(("kind", "value"))
         rows.writerows(("user", each) for each in users)
         rows.writerows(("visitor", each) for each in chosen)
-    return find_people(partial(table_reader.scan, home.settings), users, chosen)
+    return find_people(partial(table_scan.scan, home.settings), users, chosen)
 
 
 def erase(home: Home, *arguments: str) -> subprocess.Popen[str]:

@@ -29,6 +29,7 @@ _CHOICES = ("serverless", "clusters")
 OPERATIONS = {
     "audit": set[str](),
     "recover": {"topic", "option", "by"},
+    "erase": {"request", "user", "visitor", "reference"},
     "explain": {"conversion"},
     "gate": set[str](),
     "rebuild": {"tables"},

@@ -41,3 +41,10 @@ def empty_home(spark: SparkSession, home: Path, **flags: Any) -> Settings:
     """Settings of a new home, whose tables the shared catalog does not know yet."""
     forget_tables(spark)
     return load_settings(home=home, **flags)
+
+
+def catalog_in(spark: SparkSession, settings: Settings) -> Settings:
+    """Settings of jobs on the shared catalog, whose tables are in the folders of a home's tables."""
+    for layer in _LAYERS:
+        spark.sql(f"CREATE DATABASE {layer} LOCATION '{settings.warehouse / layer}'")
+    return settings.model_copy(update={"catalog": "spark_catalog"})

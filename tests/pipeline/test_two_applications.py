@@ -15,7 +15,7 @@ from kit.deliveries import cut, deliver
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle
 from kit.records import Bronze
-from kit.spark import empty_home
+from kit.spark import catalog_in, empty_home
 from lakehouse.delta.compare_and_swap import CompareAndSwap
 from lakehouse.entry_point import Job
 from lakehouse.entry_points import maintenance
@@ -39,9 +39,7 @@ class Applications:
 
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self.settings = settings
-        for layer in ("bronze", "silver", "gold", "ops"):
-            spark.sql(f"CREATE DATABASE {layer} LOCATION '{settings.warehouse / layer}'")
-        self.bronze = Bronze(spark, settings.model_copy(update={"catalog": "spark_catalog"}))
+        self.bronze = Bronze(spark, catalog_in(spark, settings))
         self.refused: Counter[str] = Counter()
 
     def run(self, job: Job, *parameters: str) -> None:

@@ -10,7 +10,7 @@ from kit.warehouse_builder import append_rows
 from lakehouse.contracts.ops import READS
 from lakehouse.delta.python_writer import create_table
 from lakehouse.delta.table_properties import properties_of
-from privacy.erasure.reads import delete_reads
+from privacy.erasure.folder_reads import delete_folder_reads
 
 START = datetime(2026, 11, 28, 12, 0, 0, 1, tzinfo=timezone.utc)
 QUERIES = (
@@ -24,15 +24,15 @@ QUERIES = (
 
 def test_reads_that_name_a_person_are_deleted(tmp_path: Path) -> None:
     folder = tmp_path / "warehouse" / "ops" / "reads"
-    delete_reads(folder, ["u-4711"])  # there is no table yet
+    delete_folder_reads(folder, ["u-4711"])  # there is no table yet
     create_table(folder, READS, properties_of(READS))
     rows = [
         {"read_at": START + timedelta(microseconds=number), "subject": query}
         for number, query in enumerate(QUERIES)
     ]
     append_rows(tmp_path, "ops.reads", rows)
-    delete_reads(folder, ["neil-4711", "u-4711"])
-    delete_reads(folder, [])
+    delete_folder_reads(folder, ["neil-4711", "u-4711"])
+    delete_folder_reads(folder, [])
     left = DeltaTable(folder).to_pyarrow_table(columns=["subject"])["subject"].to_pylist()
     assert left == [QUERIES[1], QUERIES[2], None]
     DeltaTable(folder).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)

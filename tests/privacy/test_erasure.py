@@ -20,7 +20,7 @@ from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import Bronze, Record, Stored, message, record
 from kit.scenarios import cost_records, cut, rate_records, rush_events, story_events
 from kit.shop_records import TOPIC, change
-from kit.spark import empty_home
+from kit.spark import catalog_in, empty_home, forget_tables
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.contracts.orders import ORDER_COMPARISONS
@@ -32,7 +32,6 @@ from lakehouse.timestamps import from_micros
 from millrace.audit.comparisons import audit_tables
 from millrace.operations.erase import erase_job
 from millrace.operations.rebuild import definitions
-from millrace.tables import table_reader
 from millrace.tables.table_scan import reading, scan
 from privacy.erasure.work_folder import WorkFolder
 from privacy.identities import Identity, Person, find_person
@@ -135,12 +134,15 @@ def dying_after_each_step() -> Iterator[set[str]]:
         yield killed
 
 
-@pytest.fixture
-def world(spark: SparkSession, tmp_path: Path) -> World:
+@pytest.fixture(params=["folder", "catalog"])
+def world(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[World]:
     settings = empty_home(spark, tmp_path / "home")
+    if request.param == "catalog":
+        settings = catalog_in(spark, settings)
     bronze = Bronze(spark, settings)
     fill(bronze)
-    return choose_persons(bronze)
+    yield choose_persons(bronze)
+    forget_tables(spark)
 
 
 def fill(bronze: Bronze) -> None:
@@ -180,7 +182,8 @@ def choose_persons(bronze: Bronze) -> World:
     everyone = sorted(set(persons_of(events).values()))
     chosen = [*random.Random(7).sample(everyone, PERSONS), "u-full"]
     users = {event["user_id"] for event in events if event["user_id"] in chosen}
-    person = find_person(partial(table_reader.scan, bronze.settings), users, [])
+    with reading(bronze.settings):
+        person = find_person(partial(scan, bronze.settings), users, [])
     alone = frozenset(chosen) - users
     person = replace(person, visitors=person.visitors | alone)
     uids = erased_uids(without_shop(bronze), users, alone)

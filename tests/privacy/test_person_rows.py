@@ -17,7 +17,7 @@ from lakehouse.errors import MillraceError
 from lakehouse.rows.row_json import row_json
 from lakehouse.settings import load_settings
 from lakehouse.timestamps import from_micros, to_micros
-from millrace.tables import table_reader
+from millrace.tables import table_scan
 from privacy.export import tables
 from privacy.export.person_rows import PersonRows
 from privacy.identities import Scan, find_person
@@ -105,7 +105,7 @@ def rows_of(event: dict[str, Any], person: str) -> dict[str, Row]:
 
 
 def scan_of(home: Path) -> Scan:
-    return partial(table_reader.scan, load_settings(home=home))
+    return partial(table_scan.scan, load_settings(home=home))
 
 
 def keyed(rows: Iterable[tuple[str, Row]]) -> dict[str, list[str]]:

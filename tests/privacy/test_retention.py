@@ -12,7 +12,7 @@ from lakehouse.bundle_file import conf_folder
 from lakehouse.errors import MillraceError
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import load_settings
-from millrace.tables import table_reader
+from millrace.tables import table_scan
 from privacy.erasure.retention import FILE, find_expired, load_retention
 from privacy.identities import Person
 
@@ -28,7 +28,7 @@ def home(path: Path, events: list[tuple[str, str | None, int]]) -> partial:  # t
     ]
     append_rows(path, "silver.events", rows)
     append_rows(path, "silver.identities", [row for row in rows if row["user_id"]])
-    return partial(table_reader.scan, load_settings(home=path))
+    return partial(table_scan.scan, load_settings(home=path))
 
 
 def test_person_expires_with_the_last_event_of_all_visitors(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_earliest_persons_are_taken_first(tmp_path: Path) -> None:
 
 
 def test_nothing_expires_in_an_empty_home(tmp_path: Path) -> None:
-    scan = partial(table_reader.scan, load_settings(home=tmp_path))
+    scan = partial(table_scan.scan, load_settings(home=tmp_path))
     assert find_expired(scan, NOW).identities == []
 
 

@@ -1,6 +1,6 @@
 """The job retention: which spans of conf/retention.yml it applies, and what it does with old records."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from kit.pipeline import read_rows, run_jobs
 from kit.records import Bronze, message, record
-from kit.spark import empty_home
+from kit.spark import catalog_in, empty_home, forget_tables
 from kit.warehouse_builder import append_rows
 from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext
@@ -82,13 +82,14 @@ def test_records_have_a_span_of_their_own(apply: Apply, tmp_path: Path) -> None:
     assert apply("records: P90D\n") == ["records before 90 days"]
 
 
-def test_job_is_refused_in_a_catalog(apply: Apply) -> None:
-    with pytest.raises(MillraceError, match="in a catalog"):
-        apply("records: P90D\n", catalog="shop")
+@pytest.fixture(params=["folder", "catalog"])
+def settings(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Settings]:
+    home = empty_home(spark, tmp_path)
+    yield home if request.param == "folder" else catalog_in(spark, home)
+    forget_tables(spark)
 
 
-def test_content_of_old_records_is_removed_and_events_stay(spark: SparkSession, tmp_path: Path) -> None:
-    settings = empty_home(spark, tmp_path)
+def test_content_of_old_records_is_removed_and_events_stay(spark: SparkSession, settings: Settings) -> None:
     bronze = Bronze(spark, settings)
     bronze.commit([record(message("e1", "ann")), record(b"bad"), record(message("e1", "ann"))])
     bronze.commit([record(message("e2", "ann"))])

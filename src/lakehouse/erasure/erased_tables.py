@@ -19,12 +19,7 @@ class ErasedTables:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was ever erased. Reads the tables once for each of their versions.
-
-        `millrace erase` works on tables in folders only, so in a catalog nothing is erased.
-        """
-        if self._lake.settings.catalog:
-            return True
+        """Whether nothing was ever erased. Reads the tables once for each of their versions."""
         versions = tuple(map(self._lake.version, _TABLES))
         if self._empty != versions:
             if not all(self._lake.read(name).isEmpty() for name in _TABLES):

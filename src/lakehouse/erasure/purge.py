@@ -14,7 +14,7 @@ _NOW = {
 }
 
 
-def purge(spark: SparkSession, name: str, folder: Path) -> bool:
+def purge(spark: SparkSession, name: str, folder: Path | None) -> bool:
     """Remove all versions of a table but the latest.
 
     Files that are being written are left alone: only those are removed that the log says were replaced.
@@ -22,12 +22,12 @@ def purge(spark: SparkSession, name: str, folder: Path) -> bool:
     Args:
         spark: a session.
         name: the table.
-        folder: of the table.
+        folder: of the table; None in a catalog.
 
     Returns:
         Whether they were removed; False if the log no longer knows which files were replaced.
     """
-    if name in WITHOUT_SPARK:
+    if folder is not None and name in WITHOUT_SPARK:
         from deltalake import DeltaTable  # a workspace has no deltalake
 
         DeltaTable(folder).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -27,6 +27,12 @@ def erase(
         str | None,
         typer.Option(metavar="REQUEST", help="Number of a request, or of an erasure that was interrupted."),
     ] = None,
+    requests: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOPIC", help="Requests of a Kafka topic that are not done yet, one after the other."
+        ),
+    ] = None,
     expired: Annotated[
         bool, typer.Option("--expired", help="Who has sent no event for longer than conf/retention.yml says.")
     ] = False,
@@ -46,8 +52,6 @@ def erase(
     While `millrace up` runs, its engine does it between two micro-batches. An erasure that was interrupted is
     resumed with --request. Exit codes with --prove are those of `millrace privacy search`.
     """
-    from millrace.commands.release import carry_out
-    from millrace.local.requests.engine_commands import ERASE
     from millrace.operations.erasure_request import prepare_erasure, prepare_expired, read_identities
     from millrace.tables.reading_role import require_privacy
 
@@ -55,11 +59,14 @@ def erase(
     require_privacy(settings)
     users, visitors = read_identities(file) if file else ([], [])
     users, visitors = [*users, *(user or ())], [*visitors, *(visitor or ())]
-    if expired == bool(request or users or visitors):
+    if sum(map(bool, (expired, requests, request or users or visitors))) != 1:
         raise MillraceError(
-            "there is nobody to erase, or both persons and --expired",
-            "Give --user, --visitor, --file or --request, or --expired",
+            "there is nobody to erase, or more than one of persons, --requests and --expired",
+            "Give --user, --visitor, --file or --request, or --requests, or --expired",
         )
+    and_then = _Then(settings, prove, topic or (), from_kafka)
+    if requests:
+        raise typer.Exit(_erase_requests(settings, requests, and_then))
     if expired:
         found = prepare_expired(settings)
     else:
@@ -67,27 +74,61 @@ def erase(
     if found is None:
         typer.echo("Nobody's retention is over.", err=True)
         return
-    number, person = found
+    raise typer.Exit(_erase_one(*found, and_then))
+
+
+class _Then(NamedTuple):
+    """What follows an erasure; see the options of the command."""
+
+    settings: Settings
+    prove: bool
+    topics: Sequence[str]
+    from_kafka: bool
+
+
+def _erase_requests(settings: Settings, topic: str, and_then: _Then) -> int:
+    """Erase the persons of a topic's requests; the exit code is the worst one of a request."""
+    from millrace.operations.erasure_request import prepare_erasure
+    from millrace.operations.requests_topic import receive_requests
+
+    worst = 0
+    for received in list(receive_requests(settings, topic)):
+        if received.problem:
+            typer.echo(f"{received.place}: {received.problem}", err=True)
+            worst = max(worst, 1)
+            continue
+        found = prepare_erasure(settings, received.number, received.users, received.visitors, "")
+        worst = max(worst, _erase_one(*found, and_then))
+    return worst
+
+
+def _erase_one(number: str, person: "Person", then: _Then) -> int:
+    """Erase the persons of a request; returns the exit code."""
+    from millrace.commands.release import carry_out
+    from millrace.local.requests.engine_commands import ERASE
+
     typer.echo(f"request {number}: {len(person.identities):,} identities", err=True)
     carry_out(ERASE, number, first=_FIRST, then=["publish"])
-    if from_kafka:
-        _erase_from_kafka(settings, number)
+    if then.from_kafka:
+        _erase_from_kafka(then.settings, number)
     typer.echo(number)
-    if prove:
-        _prove(settings, number, person, topic or ())
+    return _prove(then.settings, number, person, then.topics) if then.prove else 0
 
 
 def _erase_from_kafka(settings: Settings, number: str) -> None:
     from millrace.operations.erase_from_kafka import erase_from_kafka
+    from millrace.tables.table_scan import reading
 
-    for (topic, partition), end in erase_from_kafka(settings, number).items():
+    with reading(settings):
+        ends = erase_from_kafka(settings, number)
+    for (topic, partition), end in ends.items():
         typer.echo(f"Kafka: {topic}/{partition}: records before offset {end:,} deleted", err=True)
 
 
-def _prove(settings: Settings, number: str, person: "Person", topics: Sequence[str]) -> None:
+def _prove(settings: Settings, number: str, person: "Person", topics: Sequence[str]) -> int:
     from millrace.operations.privacy_proof import write_proof
 
     users, visitors = sorted(person.users), sorted(person.visitors - person.users)
     result, certificate, line = write_proof(settings, number, users, visitors, (), topics, None)
     typer.echo(f"{line}: {certificate}", err=True)
-    raise typer.Exit(1 if result.places else 3 if result.unread else 0)
+    return 1 if result.places else 3 if result.unread else 0

@@ -27,16 +27,17 @@ def export_person(
     A line has the name of the table and the row. On a shared device, rows of other users are left out.
     """
     from lakehouse.rows.row_json import row_json
-    from millrace.tables import table_reader
-    from millrace.tables.reading_role import require_privacy
+    from millrace.tables import table_scan
+    from millrace.tables.reading_role import require_folders, require_privacy
     from privacy.export.person_rows import PersonRows
     from privacy.identities import find_person
 
     settings = load_settings()
     require_privacy(settings)
+    require_folders(settings)
     if (user is None) == (visitor is None):
         raise MillraceError("a person is a user or a visitor", "Give either --user or --visitor")
-    scan = partial(table_reader.scan, settings)
+    scan = partial(table_scan.scan, settings)
     person = find_person(scan, filter(None, [user]), filter(None, [visitor]))
     count = 0
     with _written(out) as write:

@@ -40,16 +40,33 @@ def recover(run: JobContext) -> None:
     recover_job(run.parameters["topic"], option, run.parameters["by"]).body(run)
 
 
-def retention(run: JobContext) -> None:
-    """Apply conf/retention.yml.
+def erase(run: JobContext) -> None:
+    """Erase a person, then search and write a certificate.
 
     Raises:
-        MillraceError: if the tables are in a catalog.
+        MillraceError: if nobody is named, or a search finds something or can't search everything.
     """
-    if run.settings.catalog:
-        raise MillraceError(
-            "the tables are in a catalog, where nothing is erased", "Leave the job retention paused"
-        )
+    from millrace.operations.erase import erase_job
+    from millrace.operations.erasure_request import prepare_erasure
+    from millrace.operations.privacy_proof import write_proof
+
+    request, user, visitor = (run.parameters.get(name) or None for name in ("request", "user", "visitor"))
+    users, visitors = ([each] if each else [] for each in (user, visitor))
+    if not (request or users or visitors):
+        raise MillraceError("there is nobody to erase", "Give the parameter request, user or visitor")
+    reference = run.parameters.get("reference") or "erasure"
+    number, person = prepare_erasure(run.settings, request, users, visitors, reference)
+    run.log(f"request {number}: {len(person.identities):,} identities")
+    erase_job(number).body(run)
+    identities = sorted(person.users), sorted(person.visitors - person.users)
+    result, file, line = write_proof(run.settings, number, *identities, (), (), None)
+    run.log(f"request {number}: {line}: {file}")
+    if not result.is_clean:
+        raise MillraceError(f"request {number}: {line}", f"The certificate lists where: {file}")
+
+
+def retention(run: JobContext) -> None:
+    """Apply conf/retention.yml."""
     from millrace.operations.retention_job import apply_retention
 
     apply_retention(run)

@@ -45,6 +45,16 @@ recover = Job.imported(
     Parameter("by", "who accepts it; kept in ops.topics", is_required=True),
 )
 
+erase = Job.imported(
+    "erase",
+    f"{_BODIES}:erase",
+    "Erase everything of a person, search for what is left, and sign a certificate.",
+    Parameter("request", "number of a request, or of an erasure that was interrupted; else a new one"),
+    Parameter("user", "user id"),
+    Parameter("visitor", "visitor"),
+    Parameter("reference", "what a new request is known as elsewhere"),
+)
+
 retention = Job.imported(
     "retention",
     f"{_BODIES}:retention",

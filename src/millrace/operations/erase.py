@@ -1,8 +1,7 @@
 """The job that erases persons: a sequence of idempotent steps, each entered in the register."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
@@ -10,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.erasure import ERASED_COLUMNS, remove_from_gold
-from lakehouse.contracts import LOCKS, TABLES
+from lakehouse.contracts import TABLES
 from lakehouse.contracts.ops import ERASED_IDENTITIES, ERASED_RECORDS, READS
 from lakehouse.delta.ddl import exists
 from lakehouse.entry_point import Job
@@ -18,22 +17,20 @@ from lakehouse.erasure.blank_records import PLACE, blank_records
 from lakehouse.erasure.keyed_hash import ROW, KeyedHash
 from lakehouse.erasure.purge import purge
 from lakehouse.errors import MillraceError
-from lakehouse.quality.gate_log import require_open
 from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger, now
 from lakehouse.timestamps import EPOCH, from_micros, to_micros
+from millrace.operations.caught_up import JOBS, catch_up, caught_up, last_batches
 from millrace.operations.erase_files import erase_files
 from privacy.erasure.reads import delete_reads
 from privacy.erasure.selection import Selection
 from privacy.erasure.work_folder import WorkFolder
 from privacy.export.tables import WITHOUT_PERSONS
+from privacy.identities import Identity
 from privacy.requests.register import Register
 from shop.erasure import hashes_of_rows, records_of_rows, remove_from_shop, rows_of_customers
 from silver.erasure import remove_from_silver
-
-_FOLLOWERS = ("repair", "publish")
-"""Jobs that have to have processed what refine has."""
 
 _EVENTS, _VISITORS, _SHOP_ROWS = "events", "visitors", "shop_rows"
 
@@ -50,8 +47,11 @@ def erase_job(request: str) -> Job:
 def _erase(run: JobContext, request: str) -> None:
     register = Register(run.settings.home)
     done = register.find(request).steps
-    with _caught_up(run, request) as locked:
+    if run.settings.catalog:
+        catch_up(run)
+    with caught_up(run, _stopped(request)) as locked:
         erasure = _Erasure(locked, request)
+        before = last_batches(locked.lake)
         for name, step in erasure.steps().items():
             if run.stop.is_set():
                 raise _stopped(request)
@@ -59,36 +59,13 @@ def _erase(run: JobContext, request: str) -> None:
                 run.log(f"{name}")
                 step()
                 register.add_step(request, name, now())
+        if last_batches(locked.lake) != before:  # no lock keeps other applications out
+            erasure.start_over(register)
         erasure.end(register)
-
-
-@contextmanager
-def _caught_up(run: JobContext, request: str) -> Iterator[JobContext]:
-    """Hold the locks of silver and gold while gold has what silver has; yields a context without a slot.
-
-    Raises:
-        MillraceError: if gold is held back, or the job was stopped.
-    """
-    while not run.stop.is_set():
-        require_open(run.lake)
-        with run.slot, run.lake.exclusive(*LOCKS["silver"]), run.lake.exclusive(*LOCKS["gold"]):
-            if _is_caught_up(Ledger(run.lake)):
-                run.tune_for_batch(run.settings.max_batch_rows)
-                yield replace(run, slot=nullcontext())
-                return
-        run.log("waiting until repair and publish have caught up")
-        run.stop.wait(run.settings.trigger_interval.total_seconds())
-    raise _stopped(request)
 
 
 def _stopped(request: str) -> MillraceError:
     return MillraceError(f"the erasure of {request} was stopped", f"Run `millrace erase --request {request}`")
-
-
-def _is_caught_up(ledger: Ledger) -> bool:
-    refined = ledger.last("refine")
-    followed = [ledger.last(job) for job in _FOLLOWERS]
-    return refined is None or all(each and each.position >= refined.position for each in followed)
 
 
 @dataclass
@@ -185,8 +162,13 @@ class _Erasure:
 
     def delete_reads(self) -> None:
         """Delete queries of readers that name the persons."""
-        person, settings = self.folder.person(), self.run.settings
-        delete_reads(settings.warehouse.joinpath(*READS.name.split(".")), person.own_texts)
+        texts, settings = self.folder.person().own_texts, self.run.settings
+        if settings.catalog:
+            delete_reads(self.run.spark, texts)
+        else:
+            from privacy.erasure.folder_reads import delete_folder_reads  # a workspace has no deltalake
+
+            delete_folder_reads(settings.warehouse.joinpath(*READS.name.split(".")), texts)
 
     def erase_files(self) -> None:
         """Erase the persons from all that is not in tables."""
@@ -198,9 +180,22 @@ class _Erasure:
         settings = self.run.settings
         for name in (name for name in TABLES if name not in WITHOUT_PERSONS):
             if exists(self.run.spark, settings, name):
-                folder = settings.warehouse.joinpath(*name.split("."))
+                folder = None if settings.catalog else settings.warehouse.joinpath(*name.split("."))
                 if not purge(self.run.spark, name, folder):
                     self.run.log(f"{name}: removed files stay until maintenance has run VACUUM")
+
+    def start_over(self, register: Register) -> None:
+        """Enter that all steps are to be done once more.
+
+        Raises:
+            MillraceError: always, with what to do.
+        """
+        shared = (Identity("visitor", each) for each in self.folder.person().shared)
+        register.start_erasure(self.request, shared, now())
+        raise MillraceError(
+            f"{', '.join(JOBS)} have run during the erasure of {self.request}, in another application",
+            f"Stop the job streams, and run `millrace erase --request {self.request}` again",
+        )
 
     def end(self, register: Register) -> None:
         """Enter the end into the register, and forget the identities."""

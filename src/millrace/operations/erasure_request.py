@@ -1,17 +1,18 @@
 """Prepares the erasure of a request: finds the identities, and writes them down until it has ended."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
-from millrace.tables import table_reader
+from millrace.tables import table_scan
 from privacy.erasure.retention import FILE, find_expired, load_retention
 from privacy.erasure.work_folder import WorkFolder
-from privacy.identities import Identity, Person, find_hashed, find_people
+from privacy.identities import Identity, Kind, Person, find_hashed, find_people
 from privacy.requests.register import Register, Request
 
 EXPIRED = "retention"
@@ -43,12 +44,12 @@ def prepare_erasure(
     register = Register(settings.home)
     if number and (folder := WorkFolder(settings.home, number)).is_there:
         return number, folder.person()
-    scan = partial(table_reader.scan, settings)
-    if number:
-        request = register.find(number)
-        person = _of_request(register, request, settings, users, visitors)
-    else:
-        person = find_people(scan, users, visitors)
+    with table_scan.reading(settings):
+        if number:
+            request = register.find(number)
+            person = _of_request(register, request, settings, users, visitors)
+        else:
+            person = find_people(partial(table_scan.scan, settings), users, visitors)
     return _enter(register, settings, number, person, reference)
 
 
@@ -63,7 +64,8 @@ def prepare_expired(settings: Settings) -> tuple[str, Person] | None:
         raise MillraceError(
             "persons are kept without end", f"Set `persons` in {settings.conf / FILE}, as P730D"
         )
-    person = find_expired(partial(table_reader.scan, settings), datetime.now(timezone.utc) - kept)
+    with table_scan.reading(settings):
+        person = find_expired(partial(table_scan.scan, settings), datetime.now(timezone.utc) - kept)
     if not person.identities:
         return None
     return _enter(Register(settings.home), settings, None, person, EXPIRED)
@@ -84,7 +86,7 @@ def _enter(
 def _of_request(
     register: Register, request: Request, settings: Settings, users: Sequence[str], visitors: Sequence[str]
 ) -> Person:
-    scan = partial(table_reader.scan, settings)
+    scan = partial(table_scan.scan, settings)
     given = [Identity("user", each) for each in users] + [Identity("visitor", each) for each in visitors]
     for identity in given:
         if register.hash_of(identity) not in request.identities:
@@ -94,7 +96,24 @@ def _of_request(
             )
     if given:
         return find_people(scan, users, visitors)
-    return find_hashed(scan, lambda identity: register.hash_of(identity) in request.identities)
+    return find_hashed(scan, partial(_hashed_in_catalog if settings.catalog else _hashed, register, request))
+
+
+def _hashed(register: Register, request: Request, rows: Any, column: str, kind: Kind) -> Iterator[str]:
+    """Values of which the register has the hash, from a frame of polars."""
+    for batch in rows.collect_batches():
+        yield from (
+            each for each in batch[column] if register.hash_of(Identity(kind, each)) in request.identities
+        )
+
+
+def _hashed_in_catalog(
+    register: Register, request: Request, rows: Any, column: str, kind: Kind
+) -> Iterator[str]:
+    """The same from a frame of Spark, which computes the hashes."""
+    from privacy.erasure.hashed_values import with_hash
+
+    yield from with_hash(rows, column, kind, register.secret, request.identities)
 
 
 def read_identities(file: Path) -> tuple[list[str], list[str]]:

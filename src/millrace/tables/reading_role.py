@@ -32,16 +32,21 @@ def require_privacy(settings: "Settings") -> None:
     """Check that a person's data may be read, whole.
 
     Raises:
-        MillraceError: if the role is another one than `PRIVACY` and does not see everything, or the tables
-            are in a catalog.
+        MillraceError: if the role is another one than `PRIVACY` and does not see everything.
     """
-    if settings.catalog:
-        raise MillraceError(
-            "the tables are in a catalog", "These commands read homes, with tables in folders"
-        )
     role = role_of(settings)
     if role is not None and not answers_requests(role):
         raise MillraceError(
             f"role {role.name} may not see all data of a person",
             f"Unset MILLRACE_ROLE, or declare a role {PRIVACY} in conf/access.yml and use that",
         )
+
+
+def require_folders(settings: "Settings") -> None:
+    """Check that tables are in folders.
+
+    Raises:
+        MillraceError: if they are in a catalog.
+    """
+    if settings.catalog:
+        raise MillraceError("the tables are in a catalog", "This command reads homes, with tables in folders")

@@ -34,14 +34,25 @@ def reading(settings: Settings) -> Iterator[None]:
     """Allow reading tables during the block; tables of a catalog with the current Spark session.
 
     Raises:
-        MillraceError: if the tables are in a catalog and there is no Spark session.
+        MillraceError: if the tables are in a catalog, and there is no Spark session with that catalog.
     """
     if not settings.catalog:
         yield
         return
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from lakehouse.delta.ddl import use_catalog
     from lakehouse.run.job_session import get_or_start_session
 
     with get_or_start_session(settings) as spark, reading_through(spark):
+        try:
+            use_catalog(spark, settings.catalog)
+        except (PySparkException, Py4JError):
+            raise MillraceError(
+                f"the Spark session has no catalog {settings.catalog}",
+                "Run this on a workspace or with SPARK_REMOTE, or unset MILLRACE_CATALOG",
+            ) from None  # its text is with the Java process, which may have ended when it is read
         yield
 
 

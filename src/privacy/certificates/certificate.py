@@ -14,7 +14,7 @@ from privacy.requests.register import Request
 from privacy.search.home_search import SearchResult
 from privacy.search.matching.patterns import LEAST_BYTES
 
-FORMAT = "millrace certificate of a search, version 2"
+FORMAT = "millrace certificate of a search, version 3"
 ENCODINGS = ("text", "json", "url", "cut", "utf-16", "base64", "hex")
 
 _INDENT = 1
@@ -60,6 +60,7 @@ def describe_search(
             "bytes": result.size,
             "sha256_of_files": result.sha256,
             "topics": dict(result.topics),
+            "rows_of_tables": dict(result.rows),
             "encodings": list(ENCODINGS),
             "identifiers": len(identifiers),
             "identifiers_too_short_for_base64_and_hex": sum(

@@ -1,36 +1,36 @@
-"""Queries of readers that name a person, in ops.reads of a folder; read and written without Spark."""
+"""Queries of readers that name a person, in ops.reads of a catalog."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
 
-import polars as pl
-from deltalake import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
-from lakehouse.timestamps import rfc3339
-from privacy.search.matching.matcher import Matcher
-from privacy.search.matching.values import find_in_values
+from lakehouse.timestamps import from_micros, rfc3339
+from privacy.erasure.naming import naming
 
+READS = "ops.reads"
 _BATCH = 500  # queries that one commit deletes
 
 
-def delete_reads(folder: Path, texts: Sequence[str]) -> None:
-    """Delete rows whose query names one of the texts. Idempotent.
+def delete_reads(spark: SparkSession, texts: Sequence[str]) -> None:
+    """Delete rows whose query names one of the texts, in the session's current catalog. Idempotent.
 
     Args:
-        folder: of ops.reads, which need not exist.
+        spark: a session.
         texts: identifiers of the persons alone.
     """
-    if not texts or not DeltaTable.is_deltatable(str(folder)):
+    if not texts or not spark.catalog.tableExists(READS):
         return
-    found = sorted(set(_naming(folder, Matcher(list(texts)))))
-    for start in range(0, len(found), _BATCH):  # by time, since the condition stays in the table's log
+    reads = spark.table(READS).where("subject IS NOT NULL").select("read_at", "subject")
+    found = naming(reads, texts, "subject").select(F.unix_micros("read_at")).collect()
+    for condition in conditions(from_micros(at) for (at,) in found):
+        spark.sql(f"DELETE FROM {READS} WHERE {condition}")
+
+
+def conditions(times: Iterable[datetime]) -> Iterator[str]:
+    """Conditions in SQL on rows of ops.reads: by time, since a condition stays in the table's log."""
+    found = sorted(set(times))
+    for start in range(0, len(found), _BATCH):
         listed = ", ".join(f"'{rfc3339(each)}'" for each in found[start : start + _BATCH])
-        DeltaTable(folder).delete(f"read_at IN ({listed})")
-
-
-def _naming(folder: Path, matcher: Matcher) -> Iterator[datetime]:
-    reads = pl.scan_delta(str(folder)).select("read_at", "subject").drop_nulls()
-    for batch in reads.collect_batches():
-        matches = find_in_values(matcher, [text.encode() for text in batch["subject"].to_list()])
-        yield from batch["read_at"][sorted({number for number, match in matches if match.is_whole})]
+        yield f"read_at IN ({listed})"

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import polars as pl
+import narwhals as nw
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lakehouse.bundle_file import read_yaml
@@ -55,14 +55,16 @@ def find_expired(scan: Scan, before: datetime, most: int = MOST) -> Person:
     events, spans = scan("silver.events"), scan(IDENTITIES)
     if events is None or spans is None:
         return Person(frozenset(), frozenset())
-    last = events.group_by("visitor_id").agg(pl.col("event_time").max().alias("last"))
+    last = events.group_by("visitor_id").agg(nw.col("event_time").max().alias("last"))
     pairs = spans.select("visitor_id", "user_id").unique()
-    users = pairs.join(last, on="visitor_id").group_by("user_id").agg(pl.col("last").max())
+    users = pairs.join(last, on="visitor_id").group_by("user_id").agg(nw.col("last").max())
     alone = last.join(pairs, on="visitor_id", how="anti")
     both = [
-        users.select(pl.col("user_id").alias("value"), pl.lit("user").alias("kind"), "last"),
-        alone.select(pl.col("visitor_id").alias("value"), pl.lit("visitor").alias("kind"), "last"),
+        users.select(nw.col("user_id").alias("value"), nw.lit("user").alias("kind"), nw.col("last")),
+        alone.select(nw.col("visitor_id").alias("value"), nw.lit("visitor").alias("kind"), nw.col("last")),
     ]
-    found = pl.concat(both).filter(pl.col("last") < before).sort("last", "value").head(most).collect()
-    by_kind = {kind: found.filter(pl.col("kind") == kind)["value"] for kind in ("user", "visitor")}
+    expired = nw.concat(both).filter(nw.col("last") < before).sort("last", "value").head(most)
+    by_kind: dict[str, list[str]] = {"user": [], "visitor": []}
+    for value, kind in expired.select("value", "kind").collect("pyarrow").iter_rows():
+        by_kind[kind].append(value)
     return find_person(scan, by_kind["user"], by_kind["visitor"])

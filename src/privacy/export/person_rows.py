@@ -31,15 +31,19 @@ class PersonRows:
     """The rows of a person.
 
     Args:
-        scan: reads tables.
+        scan: reads tables in folders.
         person: whose rows.
     """
 
     def __init__(self, scan: Scan, person: Person) -> None:
-        self._scan = scan
+        self._tables = scan
         self._person = person
         self._spans = Spans(scan, person)
         self._matcher = Matcher(person.own_texts) if person.own_texts else None
+
+    def _scan(self, name: str) -> pl.LazyFrame | None:
+        table = self._tables(name)
+        return None if table is None else table.to_native()
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each row with the name of its table, in order of the contracts; columns in order of the table."""

@@ -13,7 +13,7 @@ class Spans:
     """The spans of a person, and visitors who are the person all the time.
 
     Args:
-        scan: reads tables.
+        scan: reads tables in folders.
         person: whose they are.
     """
 
@@ -24,7 +24,7 @@ class Spans:
         self._spans: pl.DataFrame | None = None
         self.whole = person.visitors
         if spans is not None:
-            known = spans.filter(pl.col("visitor_id").is_in(self._visitors))
+            known: pl.LazyFrame = spans.to_native().filter(pl.col("visitor_id").is_in(self._visitors))
             found = known.select("visitor_id", "user_id", *_BOUNDS).collect()
             self._spans = found.filter(pl.col("user_id").is_in(self._users)).drop("user_id")
             self._spans = self._spans.rename(

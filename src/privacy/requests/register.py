@@ -151,10 +151,15 @@ class Register:
         written = {name: list(each) for name, each in versions.items()}
         self._add(request, {"event": "erased", "at": rfc3339(at), "note": note, "versions": written})
 
+    @property
+    def secret(self) -> bytes:
+        """The key of the hashes."""
+        return self._key.secret
+
     def hash_of(self, identity: Identity) -> str:
         """The keyed hash of an identity: without the key, guesses can't be checked against it."""
         text = "\0".join(identity).encode(errors="surrogatepass")
-        return hmac.digest(self._key.secret, text, "sha256").hex()
+        return hmac.digest(self.secret, text, "sha256").hex()
 
     def check(self, request: Request, identities: Collection[Identity]) -> None:
         """Check that identities are those of a request.

@@ -12,7 +12,7 @@ from privacy.search.file_search import FileResult, search_file
 from privacy.search.matching.matcher import Matcher
 from privacy.search.places import Place, Unread
 
-_NAME = "name of the file"
+NAME = "name of the file"
 _ROUNDS = 3  # through the folders: files may be written while others are searched
 
 Progress = Callable[[int, int], None]
@@ -29,6 +29,7 @@ class SearchResult:
         places: where identifiers are.
         unread: files that could not be searched.
         topics: number of records by topic.
+        rows: number of rows by table of a catalog that gives nobody its files.
     """
 
     files: int = 0
@@ -36,6 +37,7 @@ class SearchResult:
     places: list[Place] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
     topics: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
     _lines: list[str] = field(default_factory=list, repr=False)
 
     @property
@@ -130,4 +132,4 @@ def _search_one(
         return  # removed by a job: what it had is gone, or in a new file
     except OSError as error:
         result.unread.append(Unread(name, error.strerror or str(error)))
-    result.places += [Place(name, _NAME, encoding, count) for encoding, count in found.items()]
+    result.places += [Place(name, NAME, encoding, count) for encoding, count in found.items()]

@@ -74,8 +74,8 @@ def _search_column(
     used: Counts = Counter()
     unused: Counts = Counter()
     for table in reader.iter_batches(batch_size=batch, row_groups=[group], columns=paths):
-        for path, array in _leaves(table.column(0), top):
-            values, weights = _values(array)
+        for path, array in leaves(table.column(0), top):
+            values, weights = values_of(array)
             for number, match in find_in_values(matcher, values):
                 if match.is_whole:
                     used[f"column {path}", match.encoding] += int(weights[number])
@@ -83,7 +83,7 @@ def _search_column(
     return used + (unused if not +used else Counter())
 
 
-def _values(array: pa.Array) -> tuple[Iterable[bytes], Sequence[int]]:
+def values_of(array: pa.Array) -> tuple[Iterable[bytes], Sequence[int]]:
     """Values of a column, or of its dictionary, and how many rows each is in."""
     if not pa.types.is_dictionary(array.type):
         values = array.drop_null().cast(pa.large_binary()).to_pylist()
@@ -93,17 +93,17 @@ def _values(array: pa.Array) -> tuple[Iterable[bytes], Sequence[int]]:
     return dictionary.to_pylist(), np.bincount(indices, minlength=len(dictionary)).tolist()
 
 
-def _leaves(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
+def leaves(array: pa.Array, path: str) -> Iterator[tuple[str, pa.Array]]:
     """The arrays of text and bytes in a nested one, each with its path."""
     kind = array.type
     if pa.types.is_struct(kind):
         for field, each in zip(kind, array.flatten(), strict=True):
-            yield from _leaves(each, f"{path}.{field.name}")
+            yield from leaves(each, f"{path}.{field.name}")
     elif pa.types.is_map(kind):
-        yield from _leaves(array.keys, f"{path}.key")
-        yield from _leaves(array.items, f"{path}.value")
+        yield from leaves(array.keys, f"{path}.key")
+        yield from leaves(array.items, f"{path}.value")
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        yield from _leaves(array.flatten(), path)
+        yield from leaves(array.flatten(), path)
     elif not pa.types.is_decimal(kind):
         yield path, array
 

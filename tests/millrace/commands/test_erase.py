@@ -11,7 +11,8 @@ from kit.home import Home
     ("given", "message"),
     [
         ([], "there is nobody to erase"),
-        (["--expired", "--user", "ann"], "both persons and --expired"),
+        (["--expired", "--user", "ann"], "more than one of persons, --requests and --expired"),
+        (["--requests", "forms", "--user", "ann"], "more than one of persons, --requests and --expired"),
         (["--expired"], "persons are kept without end"),
         (["--request", "2026-0001"], "there is no request 2026-0001"),
         (["--file", "no/such.csv"], "can't be read"),
@@ -24,6 +25,7 @@ def test_erase_is_refused(tmp_path: Path, given: list[str], message: str) -> Non
     assert not (tmp_path / "warehouse").exists()
 
 
-def test_catalog_is_refused(tmp_path: Path) -> None:
+def test_catalog_that_the_session_lacks_is_named_in_one_line(tmp_path: Path) -> None:
     done = Home(tmp_path, "127.0.0.1:9", "events").run("erase", "--user", "ann", MILLRACE_CATALOG="main")
-    assert "the tables are in a catalog" in done.stderr
+    assert done.returncode == 1
+    assert "millrace: the Spark session has no catalog main" in done.stderr
