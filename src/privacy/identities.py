@@ -28,6 +28,10 @@ class Identity(NamedTuple):
 _KINDS: dict[str, Kind] = {"user_id": "user", "visitor_id": "visitor"}
 
 
+class SharedVisitorError(MillraceError):
+    """A visitor has several users, so that it stands for none of them; the text names all."""
+
+
 @dataclass(frozen=True)
 class Person:
     """A person's identities.
@@ -70,7 +74,7 @@ def find_person(scan: Scan, users: Iterable[str], visitors: Iterable[str]) -> Pe
         visitors: known visitors.
 
     Raises:
-        MillraceError: if no user is given, and the visitors have several.
+        SharedVisitorError: if no user is given, and the visitors have several.
     """
     users, visitors = frozenset(users), frozenset(visitors)
     spans = scan(IDENTITIES)
@@ -80,7 +84,7 @@ def find_person(scan: Scan, users: Iterable[str], visitors: Iterable[str]) -> Pe
     if not users:
         users = _values(pairs.filter(nw.col("visitor_id").is_in(list(visitors))), "user_id")
         if len(users) > 1:
-            raise MillraceError(
+            raise SharedVisitorError(
                 f"{' and '.join(sorted(visitors))} is of several users: {', '.join(sorted(users))}",
                 "Name the person with --user",
             )
@@ -93,7 +97,7 @@ def find_people(scan: Scan, users: Iterable[str], visitors: Iterable[str]) -> Pe
     """Several persons as one: those with some user ids, and the users of some visitors.
 
     Raises:
-        MillraceError: if a visitor has several users, none of whom is given.
+        SharedVisitorError: if a visitor has several users, none of whom is given.
     """
     users, visitors = set(users), frozenset(visitors)
     spans = scan(IDENTITIES)
@@ -104,18 +108,21 @@ def find_people(scan: Scan, users: Iterable[str], visitors: Iterable[str]) -> Pe
             named[visitor].add(user)
         for visitor, theirs in named.items():
             if len(theirs) > 1 and not users & theirs:
-                raise MillraceError(
+                raise SharedVisitorError(
                     f"{visitor} is of several users: {', '.join(sorted(theirs))}", "Name those to erase"
                 )
             users |= theirs if len(theirs) == 1 else set()
     return find_person(scan, users, visitors)
 
 
-def find_hashed(scan: Scan, select: Callable[[Any, str, Kind], Iterable[str]]) -> Person:
+def find_hashed(
+    scan: Scan, select: Callable[[Any, str, Kind], Iterable[str]], is_shared: Callable[[str], bool]
+) -> Person:
     """The person whose identities are known by hashes alone.
 
     Args:
         scan: reads tables.
+        is_shared: whether a visitor is known to have other users too; it stands for none of them.
         select: returns values that are wanted, from the frame behind `scan` with one column, its name, and
             what its values are.
     """
@@ -126,6 +133,8 @@ def find_hashed(scan: Scan, select: Callable[[Any, str, Kind], Iterable[str]]) -
         for column in columns:
             kind = _KINDS[column]
             found[kind] |= set(select(rows.select(column).unique().to_native(), column, kind))
+    if not found["user"]:
+        found["visitor"] = {each for each in found["visitor"] if not is_shared(each)}
     return find_person(scan, found["user"], found["visitor"])
 
 

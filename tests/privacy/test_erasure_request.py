@@ -79,6 +79,38 @@ def test_interrupted_erasure_keeps_its_steps(settings: Settings) -> None:
     assert Register(settings.home).find(number).steps == {"select"}
 
 
+def test_erased_request_is_not_erased_again_nor_the_other_user_of_its_device(settings: Settings) -> None:
+    register = Register(settings.home)
+    tablet = Identity("visitor", "tablet")
+    number = register.open([Identity("user", "cay"), tablet], "letter", NOW, timedelta(days=30)).id
+    register.start_erasure(number, [tablet], NOW)
+    with pytest.raises(MillraceError, match="nobody to erase"):  # cay's rows are gone, ann and ben stay
+        prepare_erasure(settings, number, [], [], "")
+    register.add_erasure(number, "3 records erased", {}, NOW)
+    with pytest.raises(MillraceError, match=f"request {number} is erased already"):
+        prepare_erasure(settings, number, [], [], "")
+
+
+@pytest.mark.parametrize("given", [["stranger", "phone"], []])
+def test_user_who_is_not_of_the_request_is_not_erased(settings: Settings, given: list[str]) -> None:
+    identities = [Identity("visitor", "stranger"), Identity("visitor", "phone")]
+    number = Register(settings.home).open(identities, "letter", NOW, timedelta(days=30)).id
+    with pytest.raises(MillraceError, match="is of a user who is not"):  # phone is ann's by now
+        prepare_erasure(settings, number, [], given, "")
+
+
+def test_persons_of_an_interrupted_erasure_resume_it(settings: Settings) -> None:
+    started = prepare_erasure(settings, None, ["ann", "eve"], [], "letter")
+    assert prepare_erasure(settings, None, ["eve"], [], "again") == started
+    with pytest.raises(MillraceError, match=f"request {started[0]} is being erased, and has some"):
+        prepare_erasure(settings, None, ["eve", "ben"], [], "again")
+    with pytest.raises(MillraceError, match="without some of these identities"):
+        prepare_erasure(settings, started[0], ["ben"], [], "")
+    number = Register(settings.home).open([Identity("user", "eve")], "letter", NOW, timedelta(days=30)).id
+    with pytest.raises(MillraceError, match=f"request {started[0]} is being erased, and has some"):
+        prepare_erasure(settings, number, ["eve"], [], "")
+
+
 def test_file_of_identities(tmp_path: Path) -> None:
     file = tmp_path / "people.csv"
     file.write_text('kind,value\nuser,u-1\nvisitor,"a,b"\nuser,u-2\n')

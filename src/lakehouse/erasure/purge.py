@@ -5,6 +5,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from lakehouse.contracts import TABLES
 from lakehouse.contracts.ops import WITHOUT_SPARK
 from lakehouse.maintenance.spark_table import configure
 
@@ -17,7 +18,8 @@ _NOW = {
 def purge(spark: SparkSession, name: str, folder: Path | None) -> bool:
     """Remove all versions of a table but the latest.
 
-    Files that are being written are left alone: only those are removed that the log says were replaced.
+    Only files are removed that the log says were replaced. Where it no longer knows these, all are removed
+    that are not in the latest version; except in bronze, to which ingest may be writing files.
 
     Args:
         spark: a session.
@@ -25,7 +27,7 @@ def purge(spark: SparkSession, name: str, folder: Path | None) -> bool:
         folder: of the table; None in a catalog.
 
     Returns:
-        Whether they were removed; False if the log no longer knows which files were replaced.
+        Whether they were removed; False in bronze, if the log no longer knows which files were replaced.
     """
     if folder is not None and name in WITHOUT_SPARK:
         from deltalake import DeltaTable  # a workspace has no deltalake
@@ -39,5 +41,7 @@ def purge(spark: SparkSession, name: str, folder: Path | None) -> bool:
     except PySparkException as error:
         if "VACUUM_LITE" not in str(error):
             raise
-        return False
+        if TABLES[name].layer == "bronze":
+            return False
+        spark.sql(f"VACUUM {name} RETAIN 0 HOURS")
     return True

@@ -54,6 +54,7 @@ def erase(
     """
     from millrace.operations.erasure_request import prepare_erasure, prepare_expired, read_identities
     from millrace.tables.reading_role import require_privacy
+    from privacy.requests.register import Register
 
     settings = load_settings()
     require_privacy(settings)
@@ -65,6 +66,9 @@ def erase(
             "Give --user, --visitor, --file or --request, or --requests, or --expired",
         )
     and_then = _Then(settings, prove, topic or (), from_kafka)
+    if request and from_kafka and Register(settings.home).find(request).state in ("erased", "proven"):
+        _erase_from_kafka(settings, request)
+        return
     if requests:
         raise typer.Exit(_erase_requests(settings, requests, and_then))
     if expired:
@@ -87,19 +91,23 @@ class _Then(NamedTuple):
 
 
 def _erase_requests(settings: Settings, topic: str, and_then: _Then) -> int:
-    """Erase the persons of a topic's requests; the exit code is the worst one of a request."""
+    """Erase the persons of a topic's requests; the exit code is 1 if one of theirs is, else the highest."""
     from millrace.operations.erasure_request import prepare_erasure
     from millrace.operations.requests_topic import receive_requests
 
-    worst = 0
+    codes = {0}
     for received in list(receive_requests(settings, topic)):
-        if received.problem:
-            typer.echo(f"{received.place}: {received.problem}", err=True)
-            worst = max(worst, 1)
-            continue
-        found = prepare_erasure(settings, received.number, received.users, received.visitors, "")
-        worst = max(worst, _erase_one(*found, and_then))
-    return worst
+        problem = received.problem
+        if not problem:
+            try:
+                found = prepare_erasure(settings, received.number, received.users, received.visitors, "")
+                codes.add(_erase_one(*found, and_then))
+            except MillraceError as error:  # others do not wait for it
+                problem = str(error)
+        if problem:
+            typer.echo(f"{received.place}: {problem}", err=True)
+            codes.add(1)
+    return 1 if 1 in codes else max(codes)
 
 
 def _erase_one(number: str, person: "Person", then: _Then) -> int:

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -24,7 +25,7 @@ from lakehouse.timestamps import EPOCH, from_micros, to_micros
 from millrace.operations.caught_up import JOBS, catch_up, caught_up, last_batches
 from millrace.operations.erase_files import erase_files
 from privacy.erasure.reads import delete_reads
-from privacy.erasure.selection import Selection
+from privacy.erasure.selection import Selection, with_new_visitors
 from privacy.erasure.work_folder import WorkFolder
 from privacy.export.tables import WITHOUT_PERSONS
 from privacy.identities import Identity
@@ -45,13 +46,14 @@ def erase_job(request: str) -> Job:
 
 
 def _erase(run: JobContext, request: str) -> None:
-    register = Register(run.settings.home)
-    done = register.find(request).steps
-    if run.settings.catalog:
+    register, is_shared = Register(run.settings.home), bool(run.settings.catalog)
+    if is_shared:
         catch_up(run)
     with caught_up(run, _stopped(request)) as locked:
         erasure = _Erasure(locked, request)
-        before = last_batches(locked.lake)
+        if is_shared:
+            erasure.begin(register)
+        done = register.find(request).steps
         for name, step in erasure.steps().items():
             if run.stop.is_set():
                 raise _stopped(request)
@@ -59,8 +61,8 @@ def _erase(run: JobContext, request: str) -> None:
                 run.log(f"{name}")
                 step()
                 register.add_step(request, name, now())
-        if last_batches(locked.lake) != before:  # no lock keeps other applications out
-            erasure.start_over(register)
+        if is_shared:
+            erasure.require_no_others(register)
         erasure.end(register)
 
 
@@ -130,7 +132,9 @@ class _Erasure:
         lake, at = self.run.lake, F.lit(now())
         self.folder.note_versions(self._versions())
         hashes = KeyedHash.of_home(self.run.settings.home)
-        selection = Selection(self.run.spark, lake, self.folder.person(), hashes)
+        person = with_new_visitors(self.run.spark, lake, self.folder.person())
+        self.folder.start(person)
+        selection = Selection(self.run.spark, lake, person, hashes)
         events, found = checkpoint_with(selection.events(), latest=F.max(F.unix_micros("event_time")))
         self.folder.write(_EVENTS, events.select(*ERASED_COLUMNS))
         self.folder.write(_VISITORS, selection.visitors(events))
@@ -142,7 +146,8 @@ class _Erasure:
         spans = selection.spans(from_micros(through)).withColumns(stamps)
         until = {"valid_from": F.lit(None).cast("timestamp"), "valid_to": at, "kind": F.lit(ROW)}
         spans = spans.unionByName(hashes_of_rows(hashes, rows, changes).withColumns({**until, **stamps}))
-        self._append_new(ERASED_IDENTITIES.name, spans, ("identity_hash", "kind", "request"))
+        span = ("identity_hash", "kind", "request", "valid_from", "valid_to")
+        self._append_new(ERASED_IDENTITIES.name, spans, span)
         records = (
             selection.records(events)
             .unionByName(changes.drop("key"), allowMissingColumns=True)
@@ -156,8 +161,9 @@ class _Erasure:
         self._append_new(ERASED_RECORDS.name, records.withColumns(stamps), PLACE)
 
     def _append_new(self, name: str, rows: DataFrame, key: tuple[str, ...]) -> None:
-        known = self.run.lake.read(name)
-        new = checkpoint(rows.join(known.select(*key), list(key), "left_anti"))
+        known = self.run.lake.read(name).select(*key)
+        is_same = reduce(and_, (rows[column].eqNullSafe(known[column]) for column in key))
+        new = checkpoint(rows.join(known, is_same, "left_anti"))
         self.run.lake.append(name, new)
 
     def delete_reads(self) -> None:
@@ -184,18 +190,32 @@ class _Erasure:
                 if not purge(self.run.spark, name, folder):
                     self.run.log(f"{name}: removed files stay until maintenance has run VACUUM")
 
-    def start_over(self, register: Register) -> None:
-        """Enter that all steps are to be done once more.
+    def begin(self, register: Register) -> None:
+        """Note what the jobs have processed; if it was something else before, all steps are due again.
+
+        No lock keeps other applications out, while an erasure runs or after it was interrupted.
+        """
+        now_, before = last_batches(self.run.lake), self.folder.batches
+        if before is not None and before != now_:
+            self._start_over(register)
+        self.folder.note_batches(now_)
+
+    def require_no_others(self, register: Register) -> None:
+        """Check that no other application has run one of the jobs since `begin`.
 
         Raises:
-            MillraceError: always, with what to do.
+            MillraceError: if one has; all steps are due again then.
         """
+        if last_batches(self.run.lake) != self.folder.batches:
+            self._start_over(register)
+            raise MillraceError(
+                f"{', '.join(JOBS)} have run during the erasure of {self.request}, in another application",
+                f"Stop the job streams, and run `millrace erase --request {self.request}` again",
+            )
+
+    def _start_over(self, register: Register) -> None:
         shared = (Identity("visitor", each) for each in self.folder.person().shared)
         register.start_erasure(self.request, shared, now())
-        raise MillraceError(
-            f"{', '.join(JOBS)} have run during the erasure of {self.request}, in another application",
-            f"Stop the job streams, and run `millrace erase --request {self.request}` again",
-        )
 
     def end(self, register: Register) -> None:
         """Enter the end into the register, and forget the identities."""

@@ -11,8 +11,9 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.tables import table_scan
 from privacy.erasure.retention import FILE, find_expired, load_retention
+from privacy.erasure.unfinished import unfinished
 from privacy.erasure.work_folder import WorkFolder
-from privacy.identities import Identity, Kind, Person, find_hashed, find_people
+from privacy.identities import Identity, Kind, Person, find_hashed, find_people, find_person
 from privacy.requests.register import Register, Request
 
 EXPIRED = "retention"
@@ -26,7 +27,8 @@ def prepare_erasure(
 ) -> tuple[str, Person]:
     """Enter an erasure into the register, with its identities in a folder of the home.
 
-    An erasure that was interrupted keeps its identities and the steps that are done.
+    An erasure that was interrupted keeps its identities and the steps that are done. It is also resumed if
+    its persons, or some of them, are given without its number.
 
     Args:
         settings: the settings in force.
@@ -43,7 +45,13 @@ def prepare_erasure(
     """
     register = Register(settings.home)
     if number and (folder := WorkFolder(settings.home, number)).is_there:
-        return number, folder.person()
+        person = folder.person()
+        if {*users, *visitors} - {*person.texts}:
+            raise MillraceError(
+                f"request {number} is being erased, without some of these identities",
+                f"Run `millrace erase --request {number}` first",
+            )
+        return number, person
     with table_scan.reading(settings):
         if number:
             request = register.find(number)
@@ -76,6 +84,15 @@ def _enter(
 ) -> tuple[str, Person]:
     if not person.identities:
         raise MillraceError("there is nobody to erase", "Give --user, --visitor or --file")
+    for other in unfinished(settings.home):
+        interrupted = WorkFolder(settings.home, other).person()
+        if number is None and {*person.identities} <= {*interrupted.identities}:
+            return other, interrupted
+        if {*person.identities} & {*interrupted.identities}:
+            raise MillraceError(
+                f"request {other} is being erased, and has some of these identities",
+                f"Run `millrace erase --request {other}` first",
+            )
     now = datetime.now(timezone.utc)
     number = number or register.open(person.identities, reference, now, settings.privacy_deadline).id
     register.start_erasure(number, (Identity("visitor", each) for each in person.shared), now)
@@ -86,6 +103,11 @@ def _enter(
 def _of_request(
     register: Register, request: Request, settings: Settings, users: Sequence[str], visitors: Sequence[str]
 ) -> Person:
+    if request.was_erased and not (users or visitors):
+        raise MillraceError(
+            f"request {request.id} is erased already",
+            "To erase what came later, open a new request; `millrace privacy prove` searches",
+        )
     scan = partial(table_scan.scan, settings)
     given = [Identity("user", each) for each in users] + [Identity("visitor", each) for each in visitors]
     for identity in given:
@@ -95,8 +117,19 @@ def _of_request(
                 "Give identities that `millrace privacy open` printed, or none",
             )
     if given:
-        return find_people(scan, users, visitors)
-    return find_hashed(scan, partial(_hashed_in_catalog if settings.catalog else _hashed, register, request))
+        person = find_person(scan, users, visitors)
+    else:
+        select = partial(_hashed_in_catalog if settings.catalog else _hashed, register, request)
+        person = find_hashed(
+            scan, select, lambda each: register.hash_of(Identity("visitor", each)) in request.shared
+        )
+    for user in person.users:
+        if register.hash_of(Identity("user", user)) not in request.identities:
+            raise MillraceError(
+                f"a visitor of request {request.id} is of a user who is not",
+                "Name the person with --user, or open a request for that user",
+            )
+    return person
 
 
 def _hashed(register: Register, request: Request, rows: Any, column: str, kind: Kind) -> Iterator[str]:

@@ -6,9 +6,9 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 from bronze.kafka import stored_records
-from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.operations.privacy_search import person_of
+from privacy.identities import SharedVisitorError
 from privacy.requests.register import Register
 
 _FORM = '{"id": "r-17", "user": "u-4711"}, where user and visitor are a text or a list of texts'
@@ -35,7 +35,8 @@ class Received(NamedTuple):
 def receive_requests(settings: Settings, topic: str) -> Iterator[Received]:
     """Enter the requests of a topic that the register does not have, and yield all that are not done.
 
-    A request is known by its id, which is its reference in the register. It came when its record did.
+    A request is known by topic and id, which are its reference in the register. Of records with one id the
+    last one counts, until the request is entered. The time of that record is when the request came.
 
     Args:
         settings: the settings in force.
@@ -44,29 +45,29 @@ def receive_requests(settings: Settings, topic: str) -> Iterator[Received]:
     Raises:
         MillraceError: if the topic can't be read, or the register was changed.
     """
-    register = Register(settings.home)
-    seen: set[str] = set()
+    wanted: dict[str, tuple[datetime, Received]] = {}
     for record in stored_records(settings, topic, "read_committed"):
         place = f"{topic}/{record.partition}, offset {record.offset}"
         try:
-            reference, users, visitors = _parse(record.value)
-        except ValueError:
+            name, users, visitors = _parse(record.value)
+        except (ValueError, RecursionError):
             yield Received(place, problem=f"no request: write {_FORM}")
-            continue
-        if reference in seen:
-            continue
-        seen.add(reference)
-        known = next((each for each in register.requests() if each.reference == reference), None)
-        if known is None:
-            try:
-                identities = person_of(settings, users, visitors).identities
-            except MillraceError as error:  # a visitor of several users
-                yield Received(place, problem=str(error))
-                continue
+        else:
             at = datetime.fromtimestamp(record.timestamp / 1000, timezone.utc)
-            known = register.open(identities, reference, at, settings.privacy_deadline)
-        if known.state in ("open", "erasing"):
-            yield Received(place, known.id, users, visitors)
+            wanted[f"{topic}/{name}"] = at, Received(place, "", users, visitors)
+    register = Register(settings.home)
+    known = {each.reference: each for each in register.requests()}
+    for reference, (at, received) in wanted.items():
+        request = known.get(reference)
+        if request is None:
+            try:
+                identities = person_of(settings, received.users, received.visitors).identities
+            except SharedVisitorError:
+                yield received._replace(problem="a visitor of several users: name the person with `user`")
+                continue
+            request = register.open(identities, reference, at, settings.privacy_deadline)
+        if request.state == "erasing" or (request.state == "open" and not request.was_erased):
+            yield received._replace(number=request.id)
 
 
 def _parse(value: bytes | None) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
@@ -88,6 +89,6 @@ def _texts(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
     values = value if isinstance(value, list) else [value]
-    if not all(isinstance(each, str) and each for each in values):
+    if not all(isinstance(each, str) and each.encode() for each in values):  # in UTF-8
         raise ValueError("an identity is no text")
     return tuple(values)

@@ -21,6 +21,23 @@ _EVENTS, _DUPLICATES, _REJECTED = "silver.events", "silver.duplicate_events", "s
 _REJECTED_CHANGES = "silver.rejected_changes"
 
 
+def with_new_visitors(spark: SparkSession, lake: Lakehouse, person: Person) -> Person:
+    """A person with all visitors that the user ids have by now.
+
+    Args:
+        spark: the job's session.
+        lake: the tables.
+        person: as it was known when the erasure was asked for.
+    """
+    spans = lake.read(IDENTITIES).select("visitor_id", "user_id")
+    users = _texts(spark, person.users, "user_id")
+    theirs = semi_join(spans, users, "user_id").select("visitor_id").distinct()
+    visitors = person.visitors | {visitor for (visitor,) in theirs.collect()}
+    mine = _texts(spark, visitors, "visitor_id")
+    others = semi_join(spans, mine, "visitor_id").join(users, "user_id", "left_anti").select("visitor_id")
+    return Person(person.users, visitors, frozenset(visitor for (visitor,) in others.distinct().collect()))
+
+
 class Selection:
     """What of silver and bronze is of some persons.
 

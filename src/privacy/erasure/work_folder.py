@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -12,6 +12,8 @@ from lakehouse.files import replace_file
 from privacy.erasure.unfinished import ERASURES, IDENTITIES
 from privacy.identities import Person
 from privacy.keys import FOLDER
+
+_BATCHES = "batches.json"
 
 
 class WorkFolder:
@@ -58,13 +60,24 @@ class WorkFolder:
         found: dict[str, int] = json.loads(file.read_text())
         return found
 
+    @property
+    def batches(self) -> list[int | None] | None:
+        """What was noted last by `note_batches`; None: nothing."""
+        file = self._folder / _BATCHES
+        found: list[int | None] | None = json.loads(file.read_text()) if file.exists() else None
+        return found
+
+    def note_batches(self, batches: Sequence[int | None]) -> None:
+        """Write down the last micro-batches of jobs."""
+        replace_file(self._folder / _BATCHES, json.dumps(batches))
+
     def write(self, name: str, rows: DataFrame) -> None:
-        """Keep a frame for later steps."""
-        rows.write.mode("overwrite").parquet(str(self._folder / name))
+        """Keep rows for later steps, in addition to those of the same name."""
+        rows.write.mode("append").parquet(str(self._folder / name))
 
     def read(self, spark: SparkSession, name: str) -> DataFrame:
-        """A frame that an earlier step has written."""
-        return spark.read.parquet(str(self._folder / name))
+        """The rows that earlier steps have written, each once."""
+        return spark.read.parquet(str(self._folder / name)).distinct()
 
     def remove(self) -> None:
         """Remove the folder."""

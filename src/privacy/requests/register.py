@@ -35,6 +35,7 @@ class Request:
         shared: keyed hashes of visitors who were shared with others when the erasure was started.
         steps: of its erasure, which are done.
         versions: by table, its versions before and after the erasure.
+        was_erased: whether an erasure has ended.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Request:
     shared: frozenset[str] = frozenset()
     steps: frozenset[str] = frozenset()
     versions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    was_erased: bool = False
 
     def is_due(self, now: datetime) -> bool:
         """Whether it is open, and its deadline is near or over."""
@@ -221,5 +223,5 @@ def _after(before: Request | None, entry: Entry) -> Request:
             return replace(after, steps=after.steps | {entry["step"]})
         case "erased":
             versions = {name: (before_, now) for name, (before_, now) in entry["versions"].items()}
-            return replace(after, versions=versions)
+            return replace(after, versions=versions, was_erased=True)
     return after

@@ -84,7 +84,9 @@ def _is_there(spark: SparkSession, path: str) -> bool:
 
 def _listed(spark: SparkSession, path: str) -> DataFrame:
     reader = spark.read.format("binaryFile").option("recursiveFileLookup", "true")
-    return reader.load(path).select("path", "content")
+    files = reader.load(path).select("path", "content")
+    _ = files.schema  # Spark Connect looks for the files only now
+    return files
 
 
 def _search_files(
