@@ -10,6 +10,8 @@ from folds.windows.window_rules import load_window_rules
 from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings, load_settings
 
+_BEFORE_RETENTION = ("refine", "repair", "publish")
+
 
 def run(
     jobs: Annotated[list[str], typer.Argument(help="Jobs of bundle.yml, in the order to run them.")],
@@ -37,6 +39,8 @@ def run(
 def run_jobs(settings: Settings, names: list[str]) -> dict[str, float]:
     """Run jobs one after the other, each until it has caught up.
 
+    Before retention, those run that an erasure waits for.
+
     Args:
         settings: the settings in force.
         names: jobs of the bundle.
@@ -50,6 +54,8 @@ def run_jobs(settings: Settings, names: list[str]) -> dict[str, float]:
     from millrace.local.engine.run_once import run_once
     from millrace.local.requests.engine_commands import RUN, EngineCommand
 
+    if "retention" in names:
+        names = [*_BEFORE_RETENTION, *names]
     jobs = EngineCommand(RUN, names).jobs()
     _require_broker(settings, names)
     return run_once(settings, jobs)
