@@ -126,7 +126,7 @@ def test_jobs_run_in_installed_spark(environment: Environment, new_home: Callabl
         pytest.skip("there is no Spark here")
     home = new_home()
     home.must("produce", "--events", "1000", "--seed", "3")
-    names = ["ingest", "refine", "audit"]
+    names = ["ingest", "refine", "publish", "audit"]
     if environment.name == "oldest":  # not every mirror has its Kafka connector
         home.must("run", "ingest", "--once")
         names.remove("ingest")
@@ -141,7 +141,7 @@ def test_jobs_run_in_installed_spark(environment: Environment, new_home: Callabl
     done = run_program(home, environment.programs / "python", runner, home.path, *given)
     assert done.returncode == 0, f"{done.stdout[-2000:]}{done.stderr[-4000:]}"
     rows = {table: int(count) for _, table, count in map(str.split, re.findall("ROWS.*", done.stdout))}
-    assert list(rows) == ["bronze.kafka_records", "silver.events", "silver.sessions"]
+    assert list(rows) == ["bronze.kafka_records", "silver.events", "silver.sessions", "gold.attribution"]
     assert min(rows.values()) > 0
     assert "Audit ok" in done.stdout
 

@@ -27,7 +27,7 @@ _SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
-_TABLES = ("bronze.kafka_records", "silver.events", "silver.sessions")
+_TABLES = ("bronze.kafka_records", "silver.events", "silver.sessions", "gold.attribution")
 
 
 def main() -> None:

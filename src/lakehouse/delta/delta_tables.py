@@ -8,10 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from lakehouse.contracts import LOCKS, TABLES
-from lakehouse.contracts.arrow import typed
+from lakehouse.contracts.arrow import arrow_type, typed
 from lakehouse.delta.commit_log import Commit, read_commits
 from lakehouse.delta.compare_and_swap import CompareAndSwap, Transaction
 from lakehouse.delta.ddl import DeclaredTables, use_catalog, without_rows
@@ -91,7 +90,8 @@ class Lakehouse:
             raise ValueError(f"{name}: rows of this table are not collected to the driver")
         found = select(self.read(name))
         if not self._declared.has(name):  # no Spark job, which takes seconds in a new application
-            return in_micros(to_arrow_schema(found.schema, timezone="UTC").empty_table())
+            types = [(field.name, arrow_type(field.dataType.simpleString())) for field in found.schema]
+            return in_micros(pa.schema(types).empty_table())
         return in_micros(found.toArrow())
 
     def version(self, name: str) -> int:

@@ -36,8 +36,13 @@ def checkpoint_with(frame: DataFrame, **aggregates: Column) -> tuple[DataFrame, 
         The checkpointed frame, and the value of each aggregate.
     """
     observed = Observation()
-    named = (each.alias(name) for name, each in aggregates.items())
-    return checkpoint(frame.observe(observed, *named)), observed.get
+    named = [each.alias(name) for name, each in aggregates.items()]
+    computed = checkpoint(frame.observe(observed, *named))
+    found: Mapping[str, Any] = observed.get
+    if any(type(each).__module__.startswith("py4j") for each in found.values()):
+        # Spark 4.0 gives times, arrays and structs as objects of Java: another job has their values
+        found = computed.agg(*named).collect()[0].asDict()
+    return computed, found
 
 
 def range_partition(frame: DataFrame, time: str, most: int) -> DataFrame:
