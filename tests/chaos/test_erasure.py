@@ -39,7 +39,7 @@ MOMENTS = (
 )
 """The engine is killed after the next commit of each."""
 COMPARED = ("silver.events", "silver.sessions", "silver.identities", "gold.touches", "gold.conversions")
-TIMEOUT = 900  # seconds, on a busy machine
+TIMEOUT = 1800  # seconds, on a busy machine
 
 
 @pytest.fixture

@@ -1,12 +1,13 @@
 """Persons of a small world are erased from all tables: what is left is a world in which they never were."""
 
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -25,6 +26,7 @@ from lakehouse.contracts import TABLES
 from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.contracts.orders import ORDER_COMPARISONS
 from lakehouse.contracts.timeline import VISITOR_TIMELINE
+from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
@@ -100,6 +102,17 @@ class World:
         assert {row["conversion_id"] for row in items} == theirs
         assert not self.person.users & {row["person_id"] for row in items}
 
+    def sums(self, versions: Mapping[str, int] | None = None) -> tuple[dict[str, int], dict[str, list[Any]]]:
+        """Versions and rows of tables of sums, as of some versions or as of now."""
+        lake = Lakehouse(self.spark.newSession(), self.settings, "test")
+        of = versions or {name: lake.version(name) for name in _SUMS}
+        rows = {}
+        for name, version in of.items():
+            lake.read(name)  # declares it in this session
+            found = lake.spark.sql(f"SELECT * FROM {name} VERSION AS OF {version}")
+            rows[name] = sorted(map(repr, found.collect()))
+        return of, rows
+
     def is_nowhere(self) -> None:
         assert [each._asdict() for each in search_home(self.settings.home, self.texts).places] == []
         assert files_with(self.settings.home, self.texts) == {}
@@ -111,6 +124,8 @@ _OF_SHOP = {table.name for table in TABLES.values() if table.writer == "dimensio
     VISITOR_TIMELINE.name,
 }
 """Tables with rows of the shop's database, which this oracle leaves out."""
+
+_SUMS = ("gold.traffic", "gold.funnel", "gold.campaign_performance")
 
 
 class _KilledError(Exception):
@@ -195,10 +210,12 @@ def choose_persons(bronze: Bronze) -> World:
 def test_erased_persons_were_never_there(world: World) -> None:
     assert len(world.uids) > 50
     assert len(world.texts) > 10
+    versions, published = world.sums()
     world.erase()
     world.is_as_if_they_never_were()
     world.has_no_customer_of_them()
     world.is_nowhere()
+    assert world.sums(versions)[1] == published != world.sums()[1]
     arrived = send_again(world)
     run_jobs(world.spark, world.settings)
     world.is_as_if_they_never_were(arrived)
