@@ -4,7 +4,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -27,21 +26,17 @@ def export_person(
     A line has the name of the table and the row. On a shared device, rows of other users are left out.
     """
     from lakehouse.rows.row_json import row_json
-    from millrace.tables import table_scan
-    from millrace.tables.reading_role import require_folders, require_privacy
-    from privacy.export.person_rows import PersonRows
-    from privacy.identities import find_person
+    from millrace.operations.person_export import rows_of_person
+    from millrace.tables.reading_role import require_privacy
 
     settings = load_settings()
     require_privacy(settings)
-    require_folders(settings)
     if (user is None) == (visitor is None):
         raise MillraceError("a person is a user or a visitor", "Give either --user or --visitor")
-    scan = partial(table_scan.scan, settings)
-    person = find_person(scan, filter(None, [user]), filter(None, [visitor]))
     count = 0
-    with _written(out) as write:
-        for table, row in PersonRows(scan, person):
+    rows = rows_of_person(settings, list(filter(None, [user])), list(filter(None, [visitor])))
+    with rows as found, _written(out) as write:
+        for table, row in found:
             write.write(b'{"table":"%s","row":%s}\n' % (table.encode(), row_json(row)))
             count += 1
         write.flush()

@@ -40,13 +40,3 @@ def require_privacy(settings: "Settings") -> None:
             f"role {role.name} may not see all data of a person",
             f"Unset MILLRACE_ROLE, or declare a role {PRIVACY} in conf/access.yml and use that",
         )
-
-
-def require_folders(settings: "Settings") -> None:
-    """Check that tables are in folders.
-
-    Raises:
-        MillraceError: if they are in a catalog.
-    """
-    if settings.catalog:
-        raise MillraceError("the tables are in a catalog", "This command reads homes, with tables in folders")

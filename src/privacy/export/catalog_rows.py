@@ -1,0 +1,109 @@
+"""Tables of a catalog for an export: of each table the rows that may be a person's, read through Spark."""
+
+from functools import reduce
+
+import narwhals as nw
+import polars as pl
+from polars import selectors as cs
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from lakehouse.contracts.ops import LEDGER
+from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
+from lakehouse.rows.semi_join import semi_join
+from privacy.erasure.naming import naming
+from privacy.export.tables import (
+    BY_CONVERSION,
+    BY_MINUTE,
+    BY_PERSON,
+    BY_RECORD,
+    BY_SPAN,
+    BY_TEXT,
+    BY_USER,
+    BY_VISITOR,
+)
+from privacy.identities import Person, Scan
+
+_RECORD = ("topic", "partition", "offset")
+
+
+class CatalogRows:
+    """A `Scan` of polars frames with a superset of the rows of a person. Each table is read once.
+
+    The rows of a person, and those of other users of the same devices, have to fit in memory.
+
+    Args:
+        scan: reads tables through Spark.
+        person: whose rows.
+    """
+
+    def __init__(self, scan: Scan, person: Person) -> None:
+        self._scan = scan
+        self._person = person
+        self._read: dict[str, pl.DataFrame | None] = {}
+
+    def __call__(self, name: str) -> "nw.LazyFrame[pl.LazyFrame] | None":
+        """The rows of a table; None if it does not exist, or has no rows of persons."""
+        if name not in self._read:
+            rows = self._rows(name)
+            self._read[name] = None if rows is None else _to_polars(rows)
+        found = self._read[name]
+        return None if found is None else nw.from_native(found.lazy())
+
+    def _table(self, name: str) -> DataFrame | None:
+        table = self._scan(name)
+        return None if table is None else table.to_native()
+
+    def _rows(self, name: str) -> DataFrame | None:
+        table = self._table(name)
+        if table is None:
+            return None
+        if name == LEDGER.name:
+            return _refined(table)
+        if name in (*BY_SPAN, *BY_MINUTE, *BY_VISITOR, *BY_USER):
+            return table.where(self._is_theirs(table))
+        if name in BY_PERSON:
+            return table.where(F.col("person_id").isin(self._person.texts))
+        if name in BY_CONVERSION:
+            return self._joined(table, "gold.conversions", "conversion_id")
+        if name in BY_TEXT:
+            return self._naming(table, BY_TEXT[name])
+        if name == REJECTED_EVENTS.name:
+            return self._naming(table, "value")
+        if name == DUPLICATE_EVENTS.name:
+            return self._joined(table, EVENTS.name, "event_id")
+        return self._records(table) if name in BY_RECORD else None
+
+    def _is_theirs(self, table: DataFrame) -> Column:
+        is_theirs = F.col("visitor_id").isin(sorted(self._person.visitors))
+        if "user_id" in table.columns:
+            is_theirs |= F.col("user_id").isin(sorted(self._person.users))
+        return is_theirs
+
+    def _joined(self, table: DataFrame, other: str, column: str) -> DataFrame:
+        rows = self._rows(other)
+        return table.limit(0) if rows is None else semi_join(table, rows, column)
+
+    def _naming(self, table: DataFrame, column: str) -> DataFrame:
+        return naming(table, self._person.own_texts, column)
+
+    def _records(self, table: DataFrame) -> DataFrame:
+        """Records that are known by their place, and records that are not refined yet."""
+        sources = (EVENTS.name, DUPLICATE_EVENTS.name, REJECTED_EVENTS.name, "silver.shop_changes")
+        found = [rows.select(*_RECORD) for name in sources if (rows := self._rows(name)) is not None]
+        ledger = self._rows(LEDGER.name)
+        refined = None if ledger is None else ledger.collect()[0]["position"]
+        new = table if refined is None else table.where(F.col("ingested_at") > F.lit(refined))
+        found.append(self._naming(new, "value").select(*_RECORD))
+        return semi_join(table, reduce(DataFrame.unionByName, found).distinct(), *_RECORD)
+
+
+def _refined(ledger: DataFrame) -> DataFrame:
+    """One row: the job refine, and the ingest stamp up to which records are in silver."""
+    last = F.max(F.when(F.col("job") == "refine", F.col("position"))).alias("position")
+    return ledger.agg(last).select(F.lit("refine").alias("job"), "position")
+
+
+def _to_polars(rows: DataFrame) -> pl.DataFrame:
+    frame = pl.DataFrame(rows.toArrow())
+    return frame.with_columns(cs.datetime(time_zone="*").dt.convert_time_zone("UTC"))
