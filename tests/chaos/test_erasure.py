@@ -1,5 +1,7 @@
 """Persons are erased while traffic goes on and the engine is killed at five moments: nothing of them is left.
 
+Neither is in the topic, once records are deleted from it.
+
 ERASED_PEOPLE, ERASURE_EVENTS and ERASURE_REQUESTS set the size; each request has five kills.
 """
 
@@ -7,7 +9,7 @@ import csv
 import os
 import random
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -16,6 +18,7 @@ import polars as pl
 import psutil
 import pytest
 
+from bronze.kafka import stored_records
 from kit.erased_worlds import files_with
 from kit.home import JOBS, ROOT, Home, command
 from kit.polling import eventually
@@ -124,6 +127,12 @@ def erase_under_kills(home: Home, file: Path, seeds: Iterator[int]) -> int:
     return kills
 
 
+def topic_names(home: Home, texts: Collection[str]) -> bool:
+    """Whether a record that is left in the topic names one of the texts."""
+    values = [record.value or b"" for record in stored_records(home.settings, home.topic)]
+    return any(text.encode() in value for value in values for text in texts)
+
+
 def test_nothing_is_left_whatever_is_killed(workspace: Home, tmp_path: Path) -> None:
     home, file, seeds = workspace, tmp_path / "people.csv", count(2)
     eventually(lambda: published(home) == EVENTS, TIMEOUT, "the first events are in gold")
@@ -139,6 +148,10 @@ def test_nothing_is_left_whatever_is_killed(workspace: Home, tmp_path: Path) -> 
     home.must("down")
     assert files_with(home.path, texts) == {}
     assert {request.state for request in Register(home.path).requests()} == {"erased"}
+    assert topic_names(home, texts)
+    for request in Register(home.path).requests():
+        home.must("erase", "--request", request.id, "--from-kafka")
+    assert not topic_names(home, texts)
     before = {name: deterministic_columns(home, name) for name in COMPARED}
     home.must("rebuild", *COMPARED)
     assert {name: deterministic_columns(home, name) for name in COMPARED} == before
