@@ -12,6 +12,7 @@ from bronze.records import with_ingest_time
 from bronze.topics.topic_watch import TopicWatch
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.delta.count_by_stamp import count_by_stamp
+from lakehouse.delta.exclusive import lock_of
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger, now
 from lakehouse.timestamps import EPOCH, from_micros
@@ -70,7 +71,10 @@ class Ingest:
         written = Observation()
         stamped = with_ingest_time(records, stamp, self._watch.shifts())
         stamped = stamped.observe(written, F.count(F.lit(1)).alias("rows"))
-        self._run.lake.append_once(KAFKA_RECORDS.name, stamped, self._query_id(), batch_id)
+        with lock_of(
+            self._run.settings.warehouse, KAFKA_RECORDS.name
+        ):  # an erasure removes files without a commit
+            self._run.lake.append_once(KAFKA_RECORDS.name, stamped, self._query_id(), batch_id)
         self._committed = batch_id
         if rows := written.get["rows"]:
             self._record(stamp, rows, started_at)

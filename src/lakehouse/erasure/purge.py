@@ -18,8 +18,10 @@ _NOW = {
 def purge(spark: SparkSession, name: str, folder: Path | None) -> bool:
     """Remove all versions of a table but the latest.
 
-    Only files are removed that the log says were replaced. Where it no longer knows these, all are removed
-    that are not in the latest version; except in bronze, to which ingest may be writing files.
+    In a folder, all files are removed that are not in the latest version: also those that a killed job has
+    written and not committed. Nobody may be writing to the table, so its lock has to be held. In a catalog,
+    where no lock keeps other applications out, only files are removed that the log says were replaced. Where
+    it no longer knows these, all are; except in bronze, to which ingest may be writing.
 
     Args:
         spark: a session.
@@ -36,12 +38,15 @@ def purge(spark: SparkSession, name: str, folder: Path | None) -> bool:
         return True
     configure(spark, _NOW)
     spark.sql(f"REORG TABLE {name} APPLY (PURGE)")  # rows that deletion vectors mark
-    try:
-        spark.sql(f"VACUUM {name} LITE RETAIN 0 HOURS")
-    except PySparkException as error:
-        if "VACUUM_LITE" not in str(error):
-            raise
+    if folder is None:
+        try:
+            spark.sql(f"VACUUM {name} LITE RETAIN 0 HOURS")
+        except PySparkException as error:
+            if "VACUUM_LITE" not in str(error):
+                raise
+        else:
+            return True
         if TABLES[name].layer == "bronze":
             return False
-        spark.sql(f"VACUUM {name} RETAIN 0 HOURS")
+    spark.sql(f"VACUUM {name} RETAIN 0 HOURS")
     return True

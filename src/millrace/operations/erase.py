@@ -13,6 +13,7 @@ from gold.erasure import ERASED_COLUMNS, remove_from_gold
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.ops import ERASED_IDENTITIES, ERASED_RECORDS, READS
 from lakehouse.delta.ddl import exists
+from lakehouse.delta.exclusive import lock_of
 from lakehouse.entry_point import Job
 from lakehouse.erasure.blank_records import PLACE, blank_records
 from lakehouse.erasure.keyed_hash import ROW, KeyedHash
@@ -187,7 +188,9 @@ class _Erasure:
         for name in (name for name in TABLES if name not in WITHOUT_PERSONS):
             if exists(self.run.spark, settings, name):
                 folder = None if settings.catalog else settings.warehouse.joinpath(*name.split("."))
-                if not purge(self.run.spark, name, folder):
+                with lock_of(settings.warehouse, name):
+                    is_purged = purge(self.run.spark, name, folder)
+                if not is_purged:
                     self.run.log(f"{name}: removed files stay until maintenance has run VACUUM")
 
     def begin(self, register: Register) -> None:
