@@ -20,7 +20,7 @@ from millrace.local.process.pyspark_launch import (
     clean_up_on_failure,
     keep_quiet,
     keep_sigint_handler,
-    stderr_to,
+    output_to,
 )
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _start(settings: Settings) -> Application:
     log.parent.mkdir(parents=True, exist_ok=True)
     jars = spark_jars()
     _remove_leftovers(settings.home / "spark")
-    with stderr_to(log), keep_sigint_handler(), clean_up_on_failure():
+    with output_to(log), keep_sigint_handler(), clean_up_on_failure():
         try:
             return Application(build_session(settings, jars))
         except MillraceError:

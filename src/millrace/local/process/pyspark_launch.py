@@ -13,17 +13,20 @@ import psutil
 
 
 @contextmanager
-def stderr_to(path: Path) -> Iterator[None]:
-    """Redirect standard error to a file, for child processes started in the block."""
+def output_to(path: Path) -> Iterator[None]:
+    """Redirect standard output and error to a file, for child processes started in the block."""
+    sys.stdout.flush()
     sys.stderr.flush()
-    before = os.dup(2)
+    before = {stream: os.dup(stream) for stream in (1, 2)}
     with path.open("ab") as file:
-        os.dup2(file.fileno(), 2)
+        for stream in before:
+            os.dup2(file.fileno(), stream)
     try:
         yield
     finally:
-        os.dup2(before, 2)
-        os.close(before)
+        for stream, copy in before.items():
+            os.dup2(copy, stream)
+            os.close(copy)
 
 
 @contextmanager
