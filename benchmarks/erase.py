@@ -58,14 +58,19 @@ def main() -> None:
             clock = time.monotonic()
             job(JobContext(name, spark.newSession(), settings, once=True))
             progress(f"{name}: {time.monotonic() - clock:.1f} s")
-        rows = [_measure(spark, settings, count) for count in given.people]
+        copies = {count: _copy(settings, count) for count in given.people}
+        rows = [_measure(spark, home, count) for count, home in copies.items()]
     columns = ("people", "records", "s", *_STEPS, "MB before", "MB written")
     print_table(f"Erasures from {given.events:,} events", columns, rows)
 
 
-def _measure(spark: SparkSession, full: Settings, count: int) -> Sequence[str]:
+def _copy(full: Settings, count: int) -> Path:
+    """Copy a home, before any is measured: a database that is dropped takes its files along."""
+    return shutil.copytree(full.home / "warehouse", full.home / f"copy-{count}" / "warehouse").parent
+
+
+def _measure(spark: SparkSession, home: Path, count: int) -> Sequence[str]:
     """Erase some people from a copy of a home: a row of the table."""
-    home = shutil.copytree(full.home / "warehouse", full.home / f"copy-{count}" / "warehouse").parent
     for layer in ("bronze", "silver", "gold", "ops"):
         spark.sql(f"DROP DATABASE IF EXISTS {layer} CASCADE")
     settings = load_settings(home=home)
