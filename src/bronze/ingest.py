@@ -71,9 +71,8 @@ class Ingest:
         written = Observation()
         stamped = with_ingest_time(records, stamp, self._watch.shifts())
         stamped = stamped.observe(written, F.count(F.lit(1)).alias("rows"))
-        with lock_of(
-            self._run.settings.warehouse, KAFKA_RECORDS.name
-        ):  # an erasure removes files without a commit
+        lock = lock_of(self._run.settings.warehouse, KAFKA_RECORDS.name)
+        with lock:  # an erasure removes files that are in no commit
             self._run.lake.append_once(KAFKA_RECORDS.name, stamped, self._query_id(), batch_id)
         self._committed = batch_id
         if rows := written.get["rows"]:

@@ -34,7 +34,7 @@ def export_person(
     if (user is None) == (visitor is None):
         raise MillraceError("a person is a user or a visitor", "Give either --user or --visitor")
     count = 0
-    rows = rows_of_person(settings, list(filter(None, [user])), list(filter(None, [visitor])))
+    rows = rows_of_person(settings, filter(None, [user]), filter(None, [visitor]))
     with rows as found, _written(out) as write:
         for table, row in found:
             write.write(b'{"table":"%s","row":%s}\n' % (table.encode(), row_json(row)))

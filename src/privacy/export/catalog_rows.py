@@ -10,25 +10,15 @@ from pyspark.sql import functions as F
 
 from lakehouse.contracts.ops import LEDGER
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
+from lakehouse.erasure.blank_records import PLACE
 from lakehouse.rows.semi_join import semi_join
 from privacy.erasure.naming import naming
-from privacy.export.tables import (
-    BY_CONVERSION,
-    BY_MINUTE,
-    BY_PERSON,
-    BY_RECORD,
-    BY_SPAN,
-    BY_TEXT,
-    BY_USER,
-    BY_VISITOR,
-)
+from privacy.export import tables
 from privacy.identities import Person, Scan
-
-_RECORD = ("topic", "partition", "offset")
 
 
 class CatalogRows:
-    """A `Scan` of polars frames with a superset of the rows of a person. Each table is read once.
+    """A `Scan` of polars frames with a superset of the rows of a person. Each table is collected once.
 
     The rows of a person, and those of other users of the same devices, have to fit in memory.
 
@@ -60,19 +50,19 @@ class CatalogRows:
             return None
         if name == LEDGER.name:
             return _refined(table)
-        if name in (*BY_SPAN, *BY_MINUTE, *BY_VISITOR, *BY_USER):
+        if name in (*tables.BY_SPAN, *tables.BY_MINUTE, *tables.BY_VISITOR, *tables.BY_USER):
             return table.where(self._is_theirs(table))
-        if name in BY_PERSON:
+        if name in tables.BY_PERSON:
             return table.where(F.col("person_id").isin(self._person.texts))
-        if name in BY_CONVERSION:
+        if name in tables.BY_CONVERSION:
             return self._joined(table, "gold.conversions", "conversion_id")
-        if name in BY_TEXT:
-            return self._naming(table, BY_TEXT[name])
+        if name in tables.BY_TEXT:
+            return self._naming(table, tables.BY_TEXT[name])
         if name == REJECTED_EVENTS.name:
             return self._naming(table, "value")
         if name == DUPLICATE_EVENTS.name:
             return self._joined(table, EVENTS.name, "event_id")
-        return self._records(table) if name in BY_RECORD else None
+        return self._records(table) if name in tables.BY_RECORD else None
 
     def _is_theirs(self, table: DataFrame) -> Column:
         is_theirs = F.col("visitor_id").isin(sorted(self._person.visitors))
@@ -90,12 +80,12 @@ class CatalogRows:
     def _records(self, table: DataFrame) -> DataFrame:
         """Records that are known by their place, and records that are not refined yet."""
         sources = (EVENTS.name, DUPLICATE_EVENTS.name, REJECTED_EVENTS.name, "silver.shop_changes")
-        found = [rows.select(*_RECORD) for name in sources if (rows := self._rows(name)) is not None]
+        found = [rows.select(*PLACE) for name in sources if (rows := self._rows(name)) is not None]
         ledger = self._rows(LEDGER.name)
         refined = None if ledger is None else ledger.collect()[0]["position"]
         new = table if refined is None else table.where(F.col("ingested_at") > F.lit(refined))
-        found.append(self._naming(new, "value").select(*_RECORD))
-        return semi_join(table, reduce(DataFrame.unionByName, found).distinct(), *_RECORD)
+        found.append(self._naming(new, "value").select(*PLACE))
+        return semi_join(table, reduce(DataFrame.unionByName, found).distinct(), *PLACE)
 
 
 def _refined(ledger: DataFrame) -> DataFrame:
