@@ -17,6 +17,7 @@ from lakehouse.contracts.table import DELETED
 from lakehouse.contracts.traffic import TRAFFIC
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import OLD_TIME, write_changes
+from lakehouse.rows.checkpointing import released_at_end
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.run.job import JobContext
 from lakehouse.timestamps import EPOCH, to_micros
@@ -142,7 +143,8 @@ class SummarySchedule:
             has_lock.set()
 
     def _update(self, update: Callable[[Published], None], published: Published) -> None:
-        update(published)
+        with released_at_end(self._own.spark):
+            update(published)
         self._took = time.monotonic() - self._started_at
 
 

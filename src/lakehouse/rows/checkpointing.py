@@ -1,16 +1,50 @@
 """Checkpoints and range partitions of frames."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, is_remote
 
 MAX_ROWS_PER_FILE = 250_000
 """For append-only tables, when all rows are written at once."""
 
 MAX_ROWS_PER_MUTABLE_FILE = 100_000
 """For tables that are merged into: a merge rewrites whole files."""
+
+_made: WeakKeyDictionary[SparkSession, list[DataFrame]] = WeakKeyDictionary()
+"""Checkpoints of the sessions that are in `released_at_end`."""
+
+
+@contextmanager
+def released_at_end(spark: SparkSession) -> Iterator[None]:
+    """Release the checkpoints that a session makes in this block when it ends.
+
+    Otherwise Spark releases one only after a garbage collection of the driver has found it unused. Not for
+    two threads of a session at the same time. Spark Connect releases a checkpoint with its frame.
+    """
+    outer = _made.get(spark)
+    checkpoints = _made[spark] = list[DataFrame]()
+    try:
+        yield
+    finally:
+        if outer is None:
+            del _made[spark]
+        else:
+            _made[spark] = outer
+        for each in () if is_remote() else checkpoints:
+            _release(each)
+
+
+def _release(checkpoint: DataFrame) -> None:
+    from py4j.protocol import Py4JError
+
+    with suppress(
+        Py4JError, AttributeError
+    ):  # a runtime whose checkpoints are something else keeps them until a collection
+        checkpoint._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: SLF001 - PySpark has no call
 
 
 def checkpoint(frame: DataFrame) -> DataFrame:
@@ -20,9 +54,14 @@ def checkpoint(frame: DataFrame) -> DataFrame:
     checkpoints planning takes longer than execution. On a cluster two executors hold the blocks, so the loss
     of one does not fail the job.
     """
-    if str(frame.sparkSession.conf.get("spark.master", "local")).startswith("local"):
-        return frame.localCheckpoint(eager=True)
-    return frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+    spark = frame.sparkSession
+    if str(spark.conf.get("spark.master", "local")).startswith("local"):
+        computed = frame.localCheckpoint(eager=True)
+    else:
+        computed = frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+    if (made := _made.get(spark)) is not None:
+        made.append(computed)
+    return computed
 
 
 def checkpoint_with(frame: DataFrame, **aggregates: Column) -> tuple[DataFrame, Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from lakehouse.rows.checkpointing import released_at_end
 from lakehouse.run.batch_counters import BatchCounter
 from lakehouse.run.batch_source import Batch, BatchSource
 from lakehouse.run.job import JobContext
@@ -87,7 +88,8 @@ def run_microbatches(
                     batch = source.next_batch(last)
                 if batch:
                     run.tune_for_batch(batch.rows)
-                    done = _run_batch(run, ledger, batch, process, gate)
+                    with released_at_end(run.spark):
+                        done = _run_batch(run, ledger, batch, process, gate)
                 elif idle:
                     idle()
         last = done or last

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.records import NOON
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run import batch_source, microbatch
 from lakehouse.run.batch_counters import TableCounter
 from lakehouse.run.batch_source import Batch
@@ -53,12 +54,38 @@ class Slot:
         pass
 
 
+class Session:
+    """A session without queries."""
+
+    conf = SimpleNamespace(get=lambda _name, default: default)
+
+
+class Frame:
+    """A frame and its checkpoint, which can be released."""
+
+    def __init__(self, session: Session) -> None:
+        self.sparkSession = session
+        self.released = 0
+
+    def localCheckpoint(self, eager: bool) -> "Frame":  # noqa: N802 - Spark's name
+        assert eager
+        return self
+
+    @property
+    def _jdf(self) -> Any:
+        plan = SimpleNamespace(rdd=lambda: SimpleNamespace(unpersist=self._release))
+        return SimpleNamespace(queryExecution=lambda: SimpleNamespace(logical=lambda: plan))
+
+    def _release(self, _blocking: bool) -> None:
+        self.released += 1
+
+
 def job_context(stop: threading.Event, slot: Slot) -> Any:
     prepared = list[int]()
     return SimpleNamespace(
         prepared=prepared,
         job="refine",
-        spark=None,
+        spark=Session(),
         lake=SimpleNamespace(counter=TableCounter()),
         stop=stop,
         once=True,
@@ -86,6 +113,20 @@ def test_job_stopped_while_waiting_for_slot_starts_no_batch(
 
     run_microbatches(run, "ingest", process)
     assert len(done) == len(OneBatchLedger.recorded) == (0 if stopped else 1)
+
+
+def test_checkpoints_of_batch_are_released_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(microbatch, "Ledger", OneBatchLedger)
+    run = job_context(threading.Event(), Slot(lambda: None))
+    frame: Any = Frame(run.spark)
+
+    def process(_batch: Batch) -> Outcome:
+        checkpoint(frame)
+        assert frame.released == 0
+        return Outcome()
+
+    run_microbatches(run, "ingest", process)
+    assert frame.released == 1
 
 
 class GrowingLedger(OneBatchLedger):
