@@ -1,4 +1,7 @@
-"""Is the driver's memory the same with 20 million UIDs and 2 million conversions behind it as with none?"""
+"""Is the driver's memory the same with 20 million UIDs and 2 million conversions behind it as with none?
+
+Measured on a standalone cluster of one executor, whose driver runs no tasks.
+"""
 
 import argparse
 import json
@@ -10,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,6 +31,7 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.spark_session import build_session
 from lakehouse.settings import Settings, load_settings
 from millrace.environment.jars import spark_jars
+from millrace.local.process.ports import HOST
 
 MOST = 1.25
 UIDS, CONVERTED = 20_000_000, 2_000_000
@@ -35,6 +39,9 @@ _FULL = "history"
 _HOMES = ("empty", _FULL)
 _VISITS = 36_000  # of the history that is repeated
 _ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(_ROOT / "tests"))  # the cluster is that of the tests
+
+from kit.cluster import running_cluster  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -125,8 +132,15 @@ def _peak(pid: int) -> float:
     return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) / 1e3
 
 
-def compare(folder: Path, size: Size, batches: int) -> dict[str, Driver]:
-    """Fill an empty home and one with history, and measure each in a process of its own."""
+def compare(folder: Path, size: Size, batches: int, *, local: bool) -> dict[str, Driver]:
+    """Fill an empty home and one with history, and measure each in a process of its own.
+
+    Args:
+        folder: the homes, which are filled unless they are there.
+        size: size of the history.
+        batches: number of micro-batches.
+        local: run the tasks in the driver, instead of on a cluster.
+    """
     found = {}
     for name in _HOMES:
         home, filling, copy = (folder / f"{name}{suffix}" for suffix in ("", "-filling", "-measured"))
@@ -134,9 +148,13 @@ def compare(folder: Path, size: Size, batches: int) -> dict[str, Driver]:
             _in_a_process(name, filling, size, batches)
             filling.rename(home)
         shutil.copytree(home, copy, copy_function=_link_or_copy)
-        found[name] = Driver(**json.loads(_in_a_process("measure", copy, size, batches)))
+        logs = Path(tempfile.mkdtemp(prefix=f"{name}-cluster-", dir=folder))
+        with nullcontext() if local else running_cluster(logs, 1) as cluster:
+            master = cluster.url if cluster else None
+            found[name] = Driver(**json.loads(_in_a_process("measure", copy, size, batches, master)))
         progress(f"{name}: {found[name]}")
         shutil.rmtree(copy)
+        shutil.rmtree(logs)
     return found
 
 
@@ -148,11 +166,13 @@ def _link_or_copy(source: str, target: str) -> None:
         shutil.copy2(source, target)
 
 
-def _in_a_process(role: str, home: Path, size: Size, batches: int) -> str:
+def _in_a_process(role: str, home: Path, size: Size, batches: int, master: str | None = None) -> str:
     command = [sys.executable, "-m", "benchmarks.driver_memory", "--role", role, "--home", str(home)]
     numbers = {"uids": size.uids, "conversions": size.conversions, "batches": batches}
     command += [part for name, number in numbers.items() for part in (f"--{name}", str(number))]
-    ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=_ROOT)
+    more = {"MILLRACE_SPARK_MASTER": master, "SPARK_LOCAL_IP": HOST} if master else {}
+    variables = {**os.environ, **more}
+    ended = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=_ROOT, env=variables)
     return ended.stdout.strip().rpartition("\n")[2]
 
 
@@ -181,6 +201,9 @@ def main() -> int:
     parser.add_argument("--conversions", type=int, default=CONVERTED, help=f"rows of {CONVERSIONS.name}")
     parser.add_argument("--batches", type=int, default=3, help=f"micro-batches of {BATCH:,} events")
     parser.add_argument("--home", type=Path, metavar="DIR", help="keeps the filled homes for the next run")
+    parser.add_argument(
+        "--local", action="store_true", help="a local application, whose driver runs the tasks, too"
+    )
     parser.add_argument("--role", choices=(*_HOMES, "measure"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     size = Size(options.uids, options.conversions)
@@ -191,7 +214,7 @@ def main() -> int:
         print(json.dumps(asdict(measure(load_settings(home=options.home), size, options.batches))))
         return 0
     with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder:
-        found = compare(options.home or Path(folder), size, options.batches)
+        found = compare(options.home or Path(folder), size, options.batches, local=options.local)
     ratio = _report(found, size, options.batches)
     print(f"Larger ratio of resident memory: {ratio:.2f}, at most {MOST} is wanted.")
     return int(ratio > MOST)
