@@ -6,11 +6,12 @@ OTHER = "(other)"
 """Value of the row that sums the values without rows of their own."""
 
 
-def names_of(parameter: str) -> str:
-    """A query of `dimension`, over a parameter with names and commas between them."""
-    return f"""
-        SELECT dimension FROM (SELECT EXPLODE(SPLIT({{{parameter}}}, ',')) AS dimension) WHERE dimension <> ''
+def for_each_dimension(parameter: str) -> str:
+    """A clause that gives each row once with each `dimension` of a parameter: names with commas between them.
+
+    It is no join, since Spark computes one side of a Cartesian product again for each partition of the other.
     """
+    return f"LATERAL VIEW EXPLODE(FILTER(SPLIT({{{parameter}}}, ','), name -> name <> '')) AS dimension"
 
 
 def value_of(table: str) -> str:
@@ -37,10 +38,9 @@ def dimension_performance() -> str:
     """
     models = ", ".join(f"'{model}'" for model in MODELS)
     return f"""
-        WITH names AS ({names_of("dimension_names")}),
-        visits AS (
+        WITH visits AS (
             SELECT day, dimension, {value_of("sessions")} AS value, channel, COUNT(*) AS visits
-            FROM {{sessions}} AS sessions CROSS JOIN names GROUP BY ALL
+            FROM {{sessions}} AS sessions {for_each_dimension("dimension_names")} GROUP BY ALL
         ),
         together AS (
             SELECT day, dimension, value, channel, EXPLODE(ARRAY({models})) AS model, visits,
@@ -52,7 +52,7 @@ def dimension_performance() -> str:
                 credited_reporting_value
             FROM {{attribution}} AS attribution
             LEFT JOIN {{conversions}} AS conversions ON attribution.conversion_id = conversions.conversion_id
-            CROSS JOIN names
+            {for_each_dimension("dimension_names")}
         ),
         ranked AS ({ranked("together", "SUM(visits) DESC, SUM(CAST(credit AS DECIMAL(38, 0)))")}),
         shown AS (

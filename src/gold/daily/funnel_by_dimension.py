@@ -1,6 +1,6 @@
 """The funnel by day and custom dimension: visitors with each value who reached each step."""
 
-from gold.daily.custom_dimensions import OTHER, names_of, ranked, value_of
+from gold.daily.custom_dimensions import OTHER, for_each_dimension, ranked, value_of
 from gold.daily.funnel import REACHED, STEPS_ARRAY
 
 
@@ -15,7 +15,6 @@ def funnel_by_dimension() -> str:
     """
     return f"""
         WITH {REACHED},
-        names AS ({names_of("session_names")}),
         stated AS (
             SELECT day, visitor_id, event_time, event_id, custom_dimensions FROM {{events}}
             UNION ALL
@@ -30,7 +29,7 @@ def funnel_by_dimension() -> str:
             SELECT reached.day, dimension, {value_of("first_stated")} AS value, depth
             FROM reached JOIN first_stated
                 ON reached.day = first_stated.day AND reached.visitor_id = first_stated.visitor_id
-            CROSS JOIN names
+            {for_each_dimension("session_names")}
         ),
         ranked AS ({ranked("valued", "COUNT(*)")}),
         by_value AS (
