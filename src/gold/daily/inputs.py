@@ -104,11 +104,21 @@ class DayInputs:
             "max_values": rules.max_values,
         }
 
-    def of_days(self, days: BusinessDays, queries: str) -> Mapping[str, Any]:
-        """Rows of some days of the inputs of some queries, and the rules; all queries read one checkpoint."""
+    def of_days(self, days: BusinessDays, queries: str, checkpointed: bool) -> Mapping[str, Any]:
+        """Rows of some days of the inputs of some queries, and the rules.
+
+        Args:
+            days: the days.
+            queries: text of the queries.
+            checkpointed: whether all queries read one checkpoint, with all columns of all inputs, instead of
+                the tables.
+        """
         used = {name: each for name, each in self._inputs.items() if f"{{{name}}}" in queries}
-        rows = checkpoint(_union_of({name: self._of_days(each, days) for name, each in used.items()}))
-        return {name: rows_of_kind(rows, name) for name in used} | self._numbers
+        rows = {name: self._of_days(each, days) for name, each in used.items()}
+        if checkpointed:
+            both = checkpoint(_union_of(rows))
+            rows = {name: rows_of_kind(both, name) for name in used}
+        return rows | self._numbers
 
     def of_all(self) -> Mapping[str, Any]:
         """All rows, and the rules."""

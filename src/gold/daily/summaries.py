@@ -55,6 +55,7 @@ class Summaries:
         self._items = ConversionItems(run.lake)
         self._customers = CustomerDays(run.lake, run.settings.business_time_zone)
         self._people = PersonSummaries(run)
+        self._rows = 0  # new minutes of the last update
         self._costs_through = run.lake.high_water_mark(CAMPAIGN_PERFORMANCE.name) or EPOCH
         self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
 
@@ -88,9 +89,9 @@ class Summaries:
         self._people.forget(erased, visitors, self._dimensions.load_all(now.watermark), now.upto)
 
     def _sum_days(self, known: int, now: Published) -> None:
-        rows, days = self._new_minutes() if known > self.done else (0, [])
+        self._rows, days = self._new_minutes() if known > self.done else (0, [])
         days += self._days_of_costs()
-        self._run.tune_for_batch(rows)
+        self._run.tune_for_batch(self._rows)
         if days or known > self.done or self._people.is_stale(now.side_input_upto):
             self._update_days(days, now)
 
@@ -115,8 +116,16 @@ class Summaries:
         if days:
             rules = DayRules.load(self._run.settings.conf)
             shop = to_micros(self._customers.through) if rules.of_customers else 0
-            self._daily.update(days, dimensions, rules, now.upto, shop=shop)
+            events = self._tune_for(days)
+            self._daily.update(days, dimensions, rules, now.upto, events, shop=shop)
+            self._run.tune_for_batch(self._rows)
         self._people.update_persons(self.done, dimensions, now.upto, now.side_input_upto)
+
+    def _tune_for(self, days: Collection[date]) -> int:
+        """Tune the session for the events of some days; return their number."""
+        events = self._daily.count_events(days)
+        self._run.tune_for_batch(self._rows, events)
+        return events
 
     def _update_customers(self, now: Published) -> None:
         """Apply changes of the shop's customers, if custom dimensions have columns of theirs."""
@@ -126,5 +135,7 @@ class Summaries:
         through = dimensions_through(self._run.lake)
         if days := self._customers.affected(through):
             dimensions, names = self._dimensions.load_all(now.watermark), (DIMENSION_PERFORMANCE.name,)
-            self._daily.update(days, dimensions, rules, now.upto, names, shop=to_micros(through))
+            events, shop = self._tune_for(days), to_micros(through)
+            self._daily.update(days, dimensions, rules, now.upto, events, names, shop=shop)
+            self._run.tune_for_batch(self._rows)
         self._customers.through = through

@@ -1,7 +1,7 @@
 """Updates of daily tables: affected days are recomputed, and rows that differ are written."""
 
 from collections.abc import Callable, Collection, Mapping
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -31,6 +31,7 @@ from lakehouse.contracts.daily import (
     SEARCH_PERFORMANCE,
     SKETCHES,
 )
+from lakehouse.contracts.silver import EVENTS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import checkpoint_changes, folded_changes, write_kind
 from lakehouse.run.concurrent import run_concurrently
@@ -49,6 +50,9 @@ QUERIES: Mapping[str, str] = {
 
 _FOLDS: Mapping[str, Callable[[DataFrame], DataFrame]] = {SKETCHES.name: build_sketches}
 """By table, a function from rows of the query to rows of the table, where they differ."""
+
+MOST_CHECKPOINTED = 300_000
+"""Events of the days of one checkpoint. For more, each query reads the tables: docs/decisions/0077."""
 
 
 class Daily:
@@ -69,6 +73,7 @@ class Daily:
         dimensions: Dimensions,
         rules: DayRules,
         upto: datetime,
+        events: int,
         names: Collection[str] = tuple(QUERIES),
         **metadata: int,
     ) -> None:
@@ -79,14 +84,14 @@ class Daily:
             dimensions: the current dimensions, for the bots.
             rules: of the queries.
             upto: high-water mark of gold, an ingest stamp.
+            events: number of events of the days, see `count_events`.
             names: the tables.
             metadata: further metadata of the commits.
         """
-        some = BusinessDays(
-            {each for day in days for each in days_since(day, CONVERTING, self._zone)}, self._zone
-        )
+        some = self._with_days_before(days)
         queries = "".join(QUERIES[name] for name in names)
-        inputs = DayInputs(self._lake, self._zone, dimensions, rules).of_days(some, queries)
+        checkpointed = events < MOST_CHECKPOINTED
+        inputs = DayInputs(self._lake, self._zone, dimensions, rules).of_days(some, queries, checkpointed)
         tables = [TABLES[name] for name in names]
         before = {name: self._lake.read(name).where(F.col("day").isin(*some.days)) for name in names}
         after = {name: run_query(name, inputs) for name in names}
@@ -95,6 +100,16 @@ class Daily:
             partial(write_kind, self._lake, table, changes, extents, upto, None, **metadata)
             for table in tables
         )
+
+    def count_events(self, days: Collection[date]) -> int:
+        """Number of events of the days that `update` recomputes."""
+        in_days = self._with_days_before(days).near_until(timedelta()).contains("event_time")
+        return self._lake.read(EVENTS.name).where(in_days).count()
+
+    def _with_days_before(self, days: Collection[date]) -> BusinessDays:
+        """Days, and those of clicks that their orders may count for."""
+        both = {each for day in days for each in days_since(day, CONVERTING, self._zone)}
+        return BusinessDays(both, self._zone)
 
     def compute(self, name: str, dimensions: Dimensions, rules: DayRules) -> DataFrame:
         """All rows of a table."""

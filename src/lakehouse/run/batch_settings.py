@@ -24,6 +24,15 @@ ROWS_PER_PARTITION = 10_000
 Starting a task takes longer than folding a few rows.
 """
 
+MOST_ROWS_PER_PARTITION = 150_000
+"""Rows of a micro-batch, or events of history that it reads, per partition at most: docs/decisions/0077."""
+
+READ_PER_ROW = 6
+"""Events of the history that is read, for a row of a micro-batch, in the choice of how queries are compiled.
+
+So queries that read 300,000 events are compiled by stage: docs/decisions/0077.
+"""
+
 ROWS_PER_FILE = 100_000
 """Rows of a micro-batch per file that an append writes."""
 
@@ -47,12 +56,17 @@ class BatchSettings:
         self._partitions = shuffle_partitions
         self._defaults: dict[str, str | None] = {}
 
-    def choose(self, rows: int) -> None:
-        """Choose the settings for the next micro-batch, with this number of rows."""
+    def choose(self, rows: int, read: int = 0) -> None:
+        """Choose the settings for the next micro-batch.
+
+        Args:
+            rows: its number of rows.
+            read: number of events of the history that it reads and shuffles.
+        """
         if not self._defaults:
             self._defaults = {name: _try_to_get(self._spark, name) for name in _INTERPRETED}
-        _try_to_set_all(self._spark, {**self._defaults, **_settings_for(rows)})
-        if partitions := self._partitions or _partitions_for(rows, cores_of(self._spark)):
+        _try_to_set_all(self._spark, {**self._defaults, **_settings_for(max(rows, read // READ_PER_ROW))})
+        if partitions := self._partitions or _partitions_for(rows, read, cores_of(self._spark)):
             _try_to_set(self._spark, _PARTITIONS, str(partitions))
 
 
@@ -77,8 +91,11 @@ def _settings_for(rows: int) -> Mapping[str, str]:
     return _SMALL_BATCH_SETTINGS if rows < SMALL_BATCH_ROWS else {}
 
 
-def _partitions_for(rows: int, cores: int | None) -> int | None:
-    return None if cores is None else min(max(2, cores), 1 + rows // ROWS_PER_PARTITION)
+def _partitions_for(rows: int, read: int, cores: int | None) -> int | None:
+    if cores is None:
+        return None
+    least = max(rows, read) // MOST_ROWS_PER_PARTITION
+    return max(least, min(max(2, cores), 1 + rows // ROWS_PER_PARTITION))
 
 
 def _try_to_get(spark: SparkSession, name: str) -> str | None:

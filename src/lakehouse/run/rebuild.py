@@ -7,6 +7,7 @@ from datetime import datetime
 from pyspark.sql import DataFrame
 
 from lakehouse.contracts import LOCKS, TABLES
+from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.lineage import downstream_of
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.entry_point import Job
@@ -68,7 +69,7 @@ def stale_after(definitions: Definitions) -> list[str]:
 
 def _rebuild_all(run: JobContext, definitions: Definitions) -> None:
     """Rebuild tables one by one; log which others are stale after that."""
-    run.tune_for_batch(run.settings.max_batch_rows)
+    run.tune_for_batch(max(run.settings.max_batch_rows, run.lake.read(KAFKA_RECORDS.name).count()))
     for name, definition in definitions.items():
         if run.stop.is_set():
             return

@@ -17,6 +17,7 @@ from kit.records import NOON
 
 INTERVAL = 20.0  # seconds
 ROWS = 70_000  # new minutes
+EVENTS = 2_000_000  # of their days
 
 
 class Clock:
@@ -25,15 +26,15 @@ class Clock:
     def __init__(self) -> None:
         self.now = 1000.0
         self.started: list[float] = []
-        self.tuned: list[int] = []
+        self.tuned: list[tuple[int, int]] = []
         self.order: list[object] = []
         self.has_shop_changes = False
 
     def monotonic(self) -> float:
         return self.now
 
-    def tune(self, rows: int) -> None:
-        self.tuned.append(rows)
+    def tune(self, rows: int, read: int = 0) -> None:
+        self.tuned.append((rows, read))
 
     def join(self, upto: datetime, _heard: datetime) -> None:
         self.order.append(("joined", upto))
@@ -66,6 +67,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+@pytest.fixture(autouse=True)
+def _without_checkpoints(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary_schedule, "released_at_end", lambda _spark: nullcontext())
+
+
 def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> SummarySchedule:
     """A schedule whose window update takes this long and whose other updates take no time."""
     lake = SimpleNamespace(
@@ -80,10 +86,14 @@ def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatc
         reporting_currency="EUR",
         summary_interval=timedelta(seconds=INTERVAL),
     )
-    run: Any = SimpleNamespace(lake=lake, settings=settings, tune_for_batch=clock.tune)
+    run: Any = SimpleNamespace(lake=lake, spark=None, settings=settings, tune_for_batch=clock.tune)
     run.in_new_session = lambda: run  # one session only, as with Spark Connect
     monkeypatch.setattr(summaries, "ConversionItems", lambda _lake: Items(clock))
-    people = SimpleNamespace(is_stale=lambda _: False, update_joined=clock.join)
+    people = SimpleNamespace(
+        is_stale=lambda _: False,
+        update_joined=clock.join,
+        update_persons=lambda *_: clock.order.append(("persons", *clock.tuned[-1])),
+    )
     monkeypatch.setattr(summaries, "PersonSummaries", lambda _run: people)
     monkeypatch.setattr(summaries.Traffic, "update", lambda *_: clock.work(seconds))
     monkeypatch.setattr(summary_schedule, "_finalise", lambda *_: clock.order.append("final"))
@@ -128,7 +138,23 @@ def test_settings_follow_number_of_new_minutes(clock, monkeypatch):
     assert clock.tuned == []
     todo.mark_stale(NOON, NOON, NOON)
     todo.update(now=True)
-    assert clock.tuned == [ROWS]
+    assert clock.tuned == [(ROWS, 0)]
+
+
+def test_settings_follow_number_of_events_of_the_days_while_they_are_computed(clock, monkeypatch):
+    update_days = Summaries._update_days
+    todo = schedule_taking(4.0, clock, monkeypatch)
+    monkeypatch.setattr(Summaries, "_update_days", update_days)
+    monkeypatch.setattr(summaries.DimensionLoader, "load_all", lambda *_: None)
+    monkeypatch.setattr(summaries.Daily, "count_events", lambda *_: EVENTS)
+
+    def update(_self, _days, _dimensions, _rules, _upto, events, **_):
+        clock.order.append(("days", events, *clock.tuned[-1]))
+
+    monkeypatch.setattr(summaries.Daily, "update", update)
+    todo.mark_stale(NOON, NOON, NOON)
+    todo.update(now=True)
+    assert clock.order[1:3] == [("days", EVENTS, ROWS, EVENTS), ("persons", ROWS, 0)]
 
 
 def test_summary_update_without_new_data_does_nothing(clock, monkeypatch):

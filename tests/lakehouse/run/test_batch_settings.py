@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException
 
 from lakehouse.run.batch_settings import (
     INTERPRETED_ROWS,
+    MOST_ROWS_PER_PARTITION,
     ROWS_PER_FILE,
     ROWS_PER_PARTITION,
     SMALL_BATCH_ROWS,
@@ -81,21 +82,27 @@ def test_large_batch_after_small_one_restores_session_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "cores", "configured", "wanted"),
+    ("rows", "read", "cores", "configured", "wanted"),
     [
-        (0, 48, None, "1"),
-        (ROWS_PER_PARTITION - 1, 48, None, "1"),
-        (ROWS_PER_PARTITION, 48, None, "2"),
-        (10**9, 1, None, "2"),
-        (10**9, 48, None, "48"),
-        (1, 48, 7, "7"),
+        (0, 0, 48, None, "1"),
+        (ROWS_PER_PARTITION - 1, 0, 48, None, "1"),
+        (ROWS_PER_PARTITION, 0, 48, None, "2"),
+        (3 * MOST_ROWS_PER_PARTITION - 1, 0, 1, None, "2"),
+        (3 * MOST_ROWS_PER_PARTITION, 0, 1, None, "3"),
+        (3 * MOST_ROWS_PER_PARTITION, 0, 48, None, "46"),
+        (48 * MOST_ROWS_PER_PARTITION, 0, 48, None, "48"),
+        (49 * MOST_ROWS_PER_PARTITION, 0, 48, None, "49"),
+        (0, 3 * MOST_ROWS_PER_PARTITION - 1, 48, None, "2"),
+        (0, 3 * MOST_ROWS_PER_PARTITION, 48, None, "3"),
+        (1, 0, 48, 7, "7"),
+        (1, 10**9, 48, 7, "7"),
     ],
 )
-def test_shuffle_has_partitions_of_setting_or_by_rows_up_to_one_per_core(
-    rows: int, cores: int, configured: int | None, wanted: str
+def test_shuffle_has_partitions_of_setting_or_by_rows(
+    rows: int, read: int, cores: int, configured: int | None, wanted: str
 ) -> None:
     conf = Conf()
-    BatchSettings(session(conf, cores), configured).choose(rows)
+    BatchSettings(session(conf, cores), configured).choose(rows, read)
     assert conf.values[SHUFFLE_PARTITIONS] == wanted
 
 
