@@ -18,7 +18,7 @@ from gold.items.conversion_items import ConversionItems
 from gold.traffic.windows import Traffic
 from lakehouse.contracts.costs import CAMPAIGN_COSTS
 from lakehouse.contracts.daily import CAMPAIGN_PERFORMANCE, DIMENSION_PERFORMANCE
-from lakehouse.contracts.traffic import VISITOR_MINUTES
+from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.run.job import JobContext
 from lakehouse.timestamps import EPOCH, to_micros
 
@@ -57,7 +57,8 @@ class Summaries:
         self._people = PersonSummaries(run)
         self._rows = 0  # new minutes of the last update
         self._costs_through = run.lake.high_water_mark(CAMPAIGN_PERFORMANCE.name) or EPOCH
-        self.done = int(str(run.lake.last_commit(VISITOR_MINUTES.name).get("summarized", 0)))
+        tables = (VISITOR_MINUTES, TRAFFIC)  # commits of publish, and of the last update
+        self.done = max(int(str(run.lake.last_commit(each.name).get("summarized", 0))) for each in tables)
 
     @property
     def is_behind_shop(self) -> bool:
@@ -69,7 +70,7 @@ class Summaries:
         known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
         self._sum_days(known, now)
         self.update_joined(now)
-        self._traffic.update(now.upto, now.watermark)
+        self._traffic.update(now.upto, now.watermark, known)
         self.done, self._costs_through = known, now.upto
 
     def update_joined(self, now: Published) -> None:

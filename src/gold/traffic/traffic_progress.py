@@ -28,12 +28,14 @@ class TrafficProgress(NamedTuple):
         watermark: the watermark, in microseconds; windows that end by it are complete.
         windows: rules of the table's windows, as JSON.
         ends: by kind of window by number of events, the end of the last closed one, as JSON.
+        summarized: sequence of gold.visitor_minutes through which all summaries are up to date.
     """
 
     minutes: int = 0
     watermark: int = to_micros(EPOCH)
     windows: str = to_json(STANDARD)
     ends: str = "{}"
+    summarized: int = 0
 
     @property
     def rules(self) -> WindowRules:
@@ -55,7 +57,7 @@ def read_progress(lake: Lakehouse, conf: Path) -> TrafficProgress | None:
     """
     found = lake.last_commit(TRAFFIC.name)
     if "minutes" in found:
-        return TrafficProgress(**{name: found[name] for name in TrafficProgress._fields})
+        return TrafficProgress(**{name: found[name] for name in TrafficProgress._fields if name in found})
     if lake.read(TRAFFIC.name).isEmpty():
         return TrafficProgress(windows=to_json(load_window_rules(conf)))
     return None

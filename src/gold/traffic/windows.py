@@ -42,21 +42,28 @@ class Traffic:
         self._zone = zone
         self._conf = conf
 
-    def update(self, upto: datetime, watermark: datetime) -> None:
+    def update(self, upto: datetime, watermark: datetime, summarized: int | None = None) -> None:
         """Apply new minutes and the watermark.
 
         Args:
             upto: high-water mark of gold, an ingest stamp.
             watermark: the watermark that results are complete up to.
+            summarized: sequence of gold.visitor_minutes through which all other summaries are up to date, for
+                the next application; None if this has not changed.
         """
         done = read_progress(self._lake, self._conf)
         if done is None:
-            self.replace(self.differences(watermark), upto, watermark)
+            self.replace(self.differences(watermark), upto, watermark, summarized)
             return
-        new = done._replace(minutes=last_sequence(self._lake), watermark=to_micros(watermark))
+        summarized = done.summarized if summarized is None else summarized
+        new = done._replace(
+            minutes=last_sequence(self._lake), watermark=to_micros(watermark), summarized=summarized
+        )
         passed = Progress(done.watermark, new.watermark)
         if new.minutes > done.minutes or may_publish(done.rules, passed):
-            self._update(done, new, upto)
+            new = self._update(done, new, upto)
+        if summarized > done.summarized and read_progress(self._lake, self._conf) != new:
+            commit_progress(self._lake, new, upto)  # no row has changed
 
     def differences(self, watermark: datetime) -> DataFrame:
         """All minutes as differences from an empty table.
@@ -68,24 +75,31 @@ class Traffic:
         windows = windows_of(rules, self._zone)
         return all_windows(self._lake, windows, events_of(rules), to_micros(watermark))
 
-    def replace(self, differences: DataFrame, upto: datetime, watermark: datetime) -> None:
+    def replace(
+        self, differences: DataFrame, upto: datetime, watermark: datetime, summarized: int | None = None
+    ) -> None:
         """Replace all windows.
 
         Args:
             differences: the result of the method `differences`.
             upto: high-water mark of gold, an ingest stamp.
             watermark: the watermark that results are complete up to.
+            summarized: see `update`.
         """
         rules, totals = load_window_rules(self._conf), checkpoint(differences)
         ends = json.dumps(last_ends(totals, list(events_of(rules))))
-        new = TrafficProgress(last_sequence(self._lake), to_micros(watermark), to_json(rules), ends)
+        if summarized is None:
+            before = read_progress(self._lake, self._conf)
+            summarized = before.summarized if before else 0
+        minutes = last_sequence(self._lake)
+        new = TrafficProgress(minutes, to_micros(watermark), to_json(rules), ends, summarized)
         now = Progress(new.watermark, new.watermark)
         changes = revise_rows(self._lake.read(TRAFFIC.name), totals, now, rules, is_total=True)
         self._write(changes, new, upto)
         if read_progress(self._lake, self._conf) != new:  # no row has changed
             commit_progress(self._lake, new, upto)
 
-    def _update(self, done: TrafficProgress, new: TrafficProgress, upto: datetime) -> None:
+    def _update(self, done: TrafficProgress, new: TrafficProgress, upto: datetime) -> TrafficProgress:
         lake, rules, ends, changed = self._lake, done.rules, done.last_ends, None
         if new.minutes > done.minutes:
             changed = changed_by_minutes(lake, windows_of(rules, self._zone), ends, done.minutes)
@@ -97,7 +111,9 @@ class Traffic:
         watermark = Progress(done.watermark, new.watermark)
         affected = read_affected_rows(lake, differences, near(hours), watermark, rules)
         changes = revise_rows(affected, differences, watermark, rules)
-        self._write(changes, new._replace(ends=json.dumps(ends)), upto)
+        new = new._replace(ends=json.dumps(ends))
+        self._write(changes, new, upto)
+        return new
 
     def _write(self, changes: DataFrame, new: TrafficProgress, upto: datetime) -> None:
         write_changes(self._lake, TRAFFIC, changes, upto, **new._asdict())

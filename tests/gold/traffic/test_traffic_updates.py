@@ -90,8 +90,12 @@ class Home:
             rows = minutes_frame(self.run.spark, [*new, *gone], [self.sequence] * len([*new, *gone]))
             self.run.lake.append(VISITOR_MINUTES.name, rows, NOON, sequence=self.sequence)
 
-    def update(self, watermark: int) -> None:
-        self.traffic.update(NOON, from_micros(watermark))
+    def update(self, watermark: int, summarized: int | None = None) -> None:
+        self.traffic.update(NOON, from_micros(watermark), summarized)
+
+    @property
+    def summarized(self) -> int:
+        return int(self.run.lake.last_commit(TRAFFIC.name)["summarized"])
 
     @property
     def version(self) -> int:
@@ -187,3 +191,22 @@ def test_rows_without_visitor_change_no_window(spark: SparkSession, tmp_path: Pa
     home.run.lake.append(VISITOR_MINUTES.name, minutes_frame(home.run.spark, [mark], [2]), NOON, sequence=2)
     home.update(at(4))
     assert home.version == version
+
+
+def test_commits_say_through_which_minutes_all_summaries_are_up_to_date(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    home = Home(spark, empty_home(spark, tmp_path), CONF)
+    home.append(BATCHES[0])
+    home.update(at(4), 1)
+    assert home.summarized == 1
+    home.append(BATCHES[1])
+    home.update(at(31))
+    assert home.summarized == 1, "a rebuild updates no other summaries"
+    version = home.version
+    home.update(at(31), 2)
+    assert (home.summarized, home.version) == (2, version + 1), "no row has changed"
+    home.update(at(31), 2)
+    assert home.version == version + 1
+    home.traffic.replace(home.traffic.differences(from_micros(at(31))), NOON, from_micros(at(31)))
+    assert home.summarized == 2
