@@ -41,9 +41,8 @@ def released_at_end(spark: SparkSession) -> Iterator[None]:
 def _release(checkpoint: DataFrame) -> None:
     from py4j.protocol import Py4JError
 
-    with suppress(
-        Py4JError, AttributeError
-    ):  # a runtime whose checkpoints are something else keeps them until a collection
+    # a runtime whose checkpoints are something else keeps them until a collection
+    with suppress(Py4JError, AttributeError):
         checkpoint._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: SLF001 - PySpark has no call
 
 
