@@ -141,7 +141,7 @@ class Settings(BaseSettings):
     shuffle_partitions: int | None = Field(
         None,
         gt=0,
-        description="partitions of a shuffle; unset, one per 10,000 rows, at most as many as there are cores",
+        description="partitions of a shuffle; unset, by rows and cores, see decisions 0047 and 0077",
     )
     vacuum_retention: timedelta = Field(
         timedelta(days=7),

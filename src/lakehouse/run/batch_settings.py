@@ -48,7 +48,7 @@ class BatchSettings:
 
     Args:
         spark: the session.
-        shuffle_partitions: partitions of a shuffle; None: by the rows of a micro-batch, at most one per core.
+        shuffle_partitions: partitions of a shuffle; None: by the rows of a micro-batch and of what it reads.
     """
 
     def __init__(self, spark: SparkSession, shuffle_partitions: int | None = None) -> None:
