@@ -53,7 +53,7 @@ def remove_from_gold(run: JobContext, erased: DataFrame, visitors: DataFrame) ->
         summaries = SummarySchedule(publish)
         rules = PublishRules.load(publish.settings.conf)
         moments = _moments(publish.lake, erased, visitors)
-        Round(publish, batch, dimensions, rules, gone=erased).publish(moments, summaries.done)
+        Round(publish, batch, dimensions, rules, gone=erased).publish(moments)
         summaries.mark_stale(batch.upto, last.watermark or EPOCH, last.heard or EPOCH)
         summaries.update(now=True)
         summaries.forget(erased, visitors)

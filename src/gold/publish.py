@@ -101,7 +101,7 @@ class Publish:
         """Publish what the events, bots and rates of one micro-batch affect, late events included."""
         round_ = Round(self._run, batch, self._dimensions.load(batch), self._rules())
         moments = new_moments(self._run.lake, batch, round_.dimensions, round_.rules.orders)
-        rows = round_.publish(moments, self._summaries.done)
+        rows = round_.publish(moments)
         watermark = batch.upstream_watermark or EPOCH
         self._summaries.mark_stale(batch.upto, watermark, batch.side_input_upto)
         if not self._run.once:  # else in `run_idle`, after the last batch
@@ -140,12 +140,11 @@ class Round:
         """The tables."""
         return self.run.lake
 
-    def publish(self, moments: NewMoments, summarized: int) -> int:
+    def publish(self, moments: NewMoments) -> int:
         """Write the changes that follow from some moments; return the number of rows written.
 
         Args:
             moments: times around which visits and conversions are recomputed.
-            summarized: sequence of gold.visitor_minutes through which summaries are up to date.
         """
         visitor_rules = self.rules.of_visitors()
         person_rules = self.rules.of_persons(self.run.settings.reporting_currency)
@@ -171,7 +170,7 @@ class Round:
         now = F.unix_micros(f"{CONVERSIONS.short_name}.converted_at")
         changes, extents, found = checkpoint_changes(computed, TABLES, converted=hours_between(now, now))
         converted = TimePruner.of_hours([*found["converted"], *extents[CONVERSIONS.name].hours])
-        minutes = partial(self._write_minutes, area, visits, affected.before, changes, converted, summarized)
+        minutes = partial(self._write_minutes, area, visits, affected.before, changes, converted)
         return self._write(visits, affected, changes, {**extents, **of_touches}, minutes)
 
     def _bot_refunds(self, moments: NewMoments, rules: VisitorRules) -> DataFrame:
@@ -212,7 +211,6 @@ class Round:
         before: DataFrame,
         changes: DataFrame,
         converted: TimePruner,
-        summarized: int,
     ) -> int:
         """Append the differences to gold.visitor_minutes; they do not count as rows written."""
         changed = rows_of_kind(changes, CONVERSIONS.short_name).drop(OLD_TIME)
@@ -223,6 +221,5 @@ class Round:
             sequence = int(str(self.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
             stamped = rows.withColumn("sequence", F.lit(sequence).cast("bigint"))
             heard = to_micros(self.batch.side_input_upto)
-            numbers = {"sequence": sequence, "summarized": summarized, "heard": heard}
-            self.lake.append(VISITOR_MINUTES.name, stamped, self.batch.upto, **numbers)
+            self.lake.append(VISITOR_MINUTES.name, stamped, self.batch.upto, sequence=sequence, heard=heard)
         return 0

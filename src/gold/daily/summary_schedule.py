@@ -58,11 +58,6 @@ class SummarySchedule:
         self._thread = ThreadPoolExecutor(1, "summaries")
         self._running: Future[None] | None = None
 
-    @property
-    def done(self) -> int:
-        """Sequence of gold.visitor_minutes through which summaries are up to date."""
-        return self._summaries.done
-
     def mark_stale(self, upto: datetime, watermark: datetime, side_input_upto: datetime) -> None:
         """Note new input and side input up to ingest stamps, complete up to a watermark."""
         self._published, self._is_stale = Published(upto, watermark, side_input_upto), True
