@@ -40,6 +40,7 @@ class _Input:
         where: a column and its accepted values; None: all rows.
         after: rows up to this long after a day are read, too. Queries cannot use `day` of such an input.
         event: column of the UID of the event that a row counts by.
+        of_days_before: rows of the days before are read, too, see `Daily.update`.
         has_customers: custom dimensions have those of the shop's customers, too.
     """
 
@@ -48,6 +49,7 @@ class _Input:
     where: tuple[str, tuple[str, ...]] | None = None
     after: timedelta = timedelta(0)
     event: str = "event_id"
+    of_days_before: bool = False
     has_customers: bool = False
 
     @property
@@ -64,21 +66,36 @@ def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
     roles = ("impression", "page_view", "search")
     return {
         "events": _Input(EVENTS, (*who, "role", *_CAMPAIGN, "promotion_id", values), ("role", roles)),
+        "promotion_impressions": _Input(
+            EVENTS, ("visitor_id", "promotion_id"), ("role", ("impression",)), of_days_before=True
+        ),
+        "promotion_clicks": _Input(
+            TOUCHES, ("visitor_id", "promotion_id"), ("kind", ("click",)), of_days_before=True
+        ),
         "clicks": _Input(TOUCHES, (*who, *_CAMPAIGN, "promotion_id"), ("kind", ("click",))),
         "sessions": _Input(
             SESSIONS,
             ("visitor_id", "first_event_id", "channel", values, *_CAMPAIGN),
             event="first_event_id",
         ),
-        "searches": _Input(SEARCHES, ("visitor_id", "query", "outcome", "clicks", "clicked_products")),
+        "searches": _Input(
+            SEARCHES,
+            ("visitor_id", "query", "outcome", "clicks", "clicked_products"),
+            of_days_before=True,
+        ),
         "attribution": _Input(ATTRIBUTION, (*whose, *_CAMPAIGN, *credit)),
         "conversions": _Input(CONVERSIONS, (*who, "conversion_id", values), has_customers=True),
         "results": _Input(
-            SEARCH_RESULTS, ("visitor_id", "query", "rank", "outcome"), event="search_event_id"
+            SEARCH_RESULTS,
+            ("visitor_id", "query", "rank", "outcome"),
+            event="search_event_id",
+            of_days_before=True,
         ),
         "costs": _Input(CAMPAIGN_COSTS, (*_CAMPAIGN, "reporting_cost")),
         "orders": _Input(CONVERSIONS, (*who, "conversion_id"), ("goal", orders)),
-        "next_orders": _Input(CONVERSIONS, who, ("goal", orders), CONVERTING),
+        "next_orders": _Input(
+            CONVERSIONS, ("visitor_id",), ("goal", orders), CONVERTING, of_days_before=True
+        ),
     }
 
 
@@ -104,17 +121,23 @@ class DayInputs:
             "max_values": rules.max_values,
         }
 
-    def of_days(self, days: BusinessDays, queries: str, checkpointed: bool) -> Mapping[str, Any]:
+    def of_days(
+        self, days: BusinessDays, with_days_before: BusinessDays, queries: str, checkpointed: bool
+    ) -> Mapping[str, Any]:
         """Rows of some days of the inputs of some queries, and the rules.
 
         Args:
             days: the days.
+            with_days_before: the days, and those before them.
             queries: text of the queries.
             checkpointed: whether all queries read one checkpoint, with all columns of all inputs, instead of
                 the tables.
         """
         used = {name: each for name, each in self._inputs.items() if f"{{{name}}}" in queries}
-        rows = {name: self._of_days(each, days) for name, each in used.items()}
+        rows = {
+            name: self._of_days(each, with_days_before if each.of_days_before else days)
+            for name, each in used.items()
+        }
         if checkpointed:
             both = checkpoint(_union_of(rows))
             rows = {name: rows_of_kind(both, name) for name in used}

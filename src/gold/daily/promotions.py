@@ -9,7 +9,7 @@ CONVERTING = timedelta(hours=24)
 
 
 def promotion_performance() -> str:
-    """The query of gold.promotion_performance, over `events`, `clicks` and `next_orders`.
+    """The query of gold.promotion_performance, over its impressions, its clicks and `next_orders`.
 
     A visitor converts on the day of a counted click if an order follows at the same time or less than
     `CONVERTING` later.
@@ -23,11 +23,12 @@ def promotion_performance() -> str:
 
     visitors = "COUNT(DISTINCT clicks.visitor_id)"
     parts = (
-        counted("{events} AS clicks WHERE clicks.role = 'impression'", impressions="COUNT(*)"),
-        counted("{clicks} AS clicks", clicks="COUNT(*)", clicking_visitors=visitors),
+        counted("{promotion_impressions} AS clicks", impressions="COUNT(*)"),
+        counted("{promotion_clicks} AS clicks", clicks="COUNT(*)", clicking_visitors=visitors),
         counted(
-            f"""{{clicks}} AS clicks JOIN {{next_orders}} AS orders ON clicks.visitor_id = orders.visitor_id
-                AND orders.event_time >= clicks.event_time AND orders.event_time < clicks.event_time + {span}
+            f"""{{promotion_clicks}} AS clicks JOIN {{next_orders}} AS orders
+                ON clicks.visitor_id = orders.visitor_id AND orders.event_time >= clicks.event_time
+                    AND orders.event_time < clicks.event_time + {span}
             """,
             converting_visitors=visitors,
         ),

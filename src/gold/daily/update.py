@@ -51,6 +51,10 @@ QUERIES: Mapping[str, str] = {
 _FOLDS: Mapping[str, Callable[[DataFrame], DataFrame]] = {SKETCHES.name: build_sketches}
 """By table, a function from rows of the query to rows of the table, where they differ."""
 
+_OF_DAYS_BEFORE = {PROMOTION_PERFORMANCE.name, SEARCH_PERFORMANCE.name, RESULT_PERFORMANCE.name}
+"""An order counts on the day of a click up to 24 hours before it, a click on the day of its search. Events of
+a server are in no session, so nothing else says that the earlier day has changed."""
+
 MOST_CHECKPOINTED = 300_000
 """Events of the days of one checkpoint. For more, each query reads the tables: docs/decisions/0077."""
 
@@ -80,7 +84,7 @@ class Daily:
         """Recompute some days. The changes of all tables are computed together, and then written.
 
         Args:
-            days: days with changes. Days of clicks that their orders may count for are recomputed, too.
+            days: days with changes. Some tables are recomputed for the days before, too.
             dimensions: the current dimensions, for the bots.
             rules: of the queries.
             upto: high-water mark of gold, an ingest stamp.
@@ -88,12 +92,14 @@ class Daily:
             names: the tables.
             metadata: further metadata of the commits.
         """
-        some = self._with_days_before(days)
+        given, both = BusinessDays(days, self._zone), self._with_days_before(days)
         queries = "".join(QUERIES[name] for name in names)
         checkpointed = events < MOST_CHECKPOINTED
-        inputs = DayInputs(self._lake, self._zone, dimensions, rules).of_days(some, queries, checkpointed)
+        read = DayInputs(self._lake, self._zone, dimensions, rules)
+        inputs = read.of_days(given, both, queries, checkpointed)
         tables = [TABLES[name] for name in names]
-        before = {name: self._lake.read(name).where(F.col("day").isin(*some.days)) for name in names}
+        days_of = {name: both.days if name in _OF_DAYS_BEFORE else given.days for name in names}
+        before = {name: self._lake.read(name).where(F.col("day").isin(*days_of[name])) for name in names}
         after = {name: run_query(name, inputs) for name in names}
         changes, extents, _ = checkpoint_changes(folded_changes(tables, before, after, "day"), tables)
         run_concurrently(
@@ -101,13 +107,16 @@ class Daily:
             for table in tables
         )
 
-    def count_events(self, days: Collection[date]) -> int:
-        """Number of events of the days that `update` recomputes."""
-        in_days = self._with_days_before(days).near_until(timedelta()).contains("event_time")
-        return self._lake.read(EVENTS.name).where(in_days).count()
+    def count_events(self, days: Collection[date], names: Collection[str] = tuple(QUERIES)) -> int:
+        """Number of events of the days that `update` recomputes, and of those between scattered ones."""
+        some = BusinessDays(days, self._zone)
+        if not _OF_DAYS_BEFORE.isdisjoint(names):
+            some = self._with_days_before(days)
+        near = some.near_until(timedelta())
+        return self._lake.read(EVENTS.name).where(near.contains("event_time")).count()
 
     def _with_days_before(self, days: Collection[date]) -> BusinessDays:
-        """Days, and those of clicks that their orders may count for."""
+        """Days, and those in which 24 hours may start that end in them."""
         both = {each for day in days for each in days_since(day, CONVERTING, self._zone)}
         return BusinessDays(both, self._zone)
 

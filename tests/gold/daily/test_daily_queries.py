@@ -27,6 +27,7 @@ NAMES = st.sampled_from([None, "a", "b"])
 DAYS = st.sampled_from([date(2026, 3, 1), date(2026, 3, 2)])
 TIME_COLUMNS = {"day": pa.date32(), "event_time": pa.int64()}
 ID_COLUMNS = {"visitor_id": pa.string(), "event_id": pa.string()}
+PROMOTION_COLUMNS = {"visitor_id": pa.string(), "promotion_id": pa.string()}
 CAMPAIGN_COLUMNS = dict.fromkeys((*CAMPAIGN, "promotion_id"), pa.string())
 DIMENSION_COLUMNS = {"channel": pa.string(), "custom_dimensions": pa.string()}
 RULES: dict[str, Any] = {"dimension_names": "device,plan", "session_names": "device,plan", "max_values": 2}
@@ -70,7 +71,9 @@ TYPES: dict[str, dict[str, pa.DataType]] = {
         "reporting_cost": pa.decimal128(18, 4),
     },
     "orders": {**TIME_COLUMNS, **ID_COLUMNS},
-    "next_orders": {**TIME_COLUMNS, **ID_COLUMNS},
+    "promotion_impressions": {**TIME_COLUMNS, **PROMOTION_COLUMNS},
+    "promotion_clicks": {**TIME_COLUMNS, **PROMOTION_COLUMNS},
+    "next_orders": {**TIME_COLUMNS, "visitor_id": pa.string()},
     "results": {**TIME_COLUMNS, "query": pa.string(), "rank": pa.int32(), "outcome": pa.string()},
 }
 HOUR = 3_600_000_000
@@ -268,10 +271,9 @@ def naive_promotions(world: dict[str, list[Row]]) -> list[Row]:
         nothing = {"impressions": 0, "clicks": 0, "clicking": set(), "converting": set()}
         return found.setdefault((row["day"], row["promotion_id"]), nothing)
 
-    for row in world["events"]:
-        if row["role"] == "impression":
-            cell(row)["impressions"] += 1
-    for row in world["clicks"]:
+    for row in world["promotion_impressions"]:
+        cell(row)["impressions"] += 1
+    for row in world["promotion_clicks"]:
         of = cell(row)
         of["clicks"] += 1
         of["clicking"].add(row["visitor_id"])
