@@ -29,6 +29,7 @@ ALLOWED = {
     ("gold/publish.py", "_write_minutes"): _ONE_ROW,
     ("gold/traffic/closed_windows.py", "_find"): _HOURS,
     ("gold/traffic/new_minutes.py", "find_new_minutes"): _HOURS_AND_COUNTS,
+    ("gold/traffic/traffic_progress.py", "last_sequence"): "one row: the latest sequence",
     ("lakehouse/delta/write_changes.py", "checkpoint_changes"): _EXTENTS,
     ("lakehouse/erasure/blank_records.py", "blank_records"): _HOURS_AND_COUNTS,
     ("silver/erasure.py", "_recompute"): _EXTENTS,

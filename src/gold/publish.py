@@ -25,6 +25,7 @@ from gold.credit.dimensions import DimensionLoader, Dimensions
 from gold.credit.minutes import minute_changes
 from gold.credit.visit_fold import GOAL, MINUTE, visit_changes
 from gold.daily.summary_schedule import SummarySchedule
+from gold.traffic.traffic_progress import last_sequence
 from lakehouse.contracts import Table
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS, TOUCHES, TRAILS
 from lakehouse.contracts.traffic import VISITOR_MINUTES
@@ -218,7 +219,7 @@ class Round:
         differences = minute_changes(self.lake, area, minutes, before, changed, converted, self.dimensions)
         rows, found = checkpoint_with(differences, count=F.count(F.lit(1)))
         if found["count"]:
-            sequence = int(str(self.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
+            sequence = last_sequence(self.lake) + 1
             stamped = rows.withColumn("sequence", F.lit(sequence).cast("bigint"))
             heard = to_micros(self.batch.side_input_upto)
             self.lake.append(VISITOR_MINUTES.name, stamped, self.batch.upto, sequence=sequence, heard=heard)

@@ -27,6 +27,7 @@ from gold.items.conversion_items import ConversionItems
 from gold.orders.order_comparisons import OrderComparisons
 from gold.publish import PublishRules
 from gold.timeline.visitor_timeline import VisitorTimeline
+from gold.traffic.traffic_progress import last_sequence
 from gold.traffic.windows import Traffic
 from lakehouse.contracts import Table
 from lakehouse.contracts.cohorts import PERSONS
@@ -186,7 +187,7 @@ class RebuildInputs:
 
     def append_minutes(self, rows: DataFrame) -> None:
         """Append differences to gold.visitor_minutes, range-partitioned by time for lookups."""
-        sequence = int(str(self._lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0))) + 1
+        sequence = last_sequence(self._lake) + 1
         stamped = checkpoint(rows.withColumn("sequence", F.lit(sequence).cast("bigint")))
         if not stamped.isEmpty():
             by_time = range_partition(stamped, str(VISITOR_MINUTES.event_time), MAX_ROWS_PER_FILE)

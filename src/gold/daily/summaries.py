@@ -15,6 +15,7 @@ from gold.daily.day_rules import DayRules
 from gold.daily.person_summaries import PersonSummaries
 from gold.daily.update import Daily
 from gold.items.conversion_items import ConversionItems
+from gold.traffic.traffic_progress import last_sequence
 from gold.traffic.windows import Traffic
 from lakehouse.contracts.costs import CAMPAIGN_COSTS
 from lakehouse.contracts.daily import CAMPAIGN_PERFORMANCE, DIMENSION_PERFORMANCE
@@ -66,7 +67,7 @@ class Summaries:
 
     def update(self, now: Published) -> None:
         """Apply what has been published; windows last, since pages read all tables as of their position."""
-        known = int(str(self._run.lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
+        known = last_sequence(self._run.lake)
         self._sum_days(known, now)
         self.update_joined(now)
         self._traffic.update(now.upto, now.watermark, known)
@@ -116,14 +117,13 @@ class Summaries:
         if days:
             rules = DayRules.load(self._run.settings.conf)
             shop = to_micros(self._customers.through) if rules.of_customers else 0
-            events = self._tune_for(days)
+            events = self._tune_for(self._daily.count_events(days))
             self._daily.update(days, dimensions, rules, now.upto, events, shop=shop)
             self._run.tune_for_batch(self._rows)
         self._people.update_persons(self.done, dimensions, now.upto, now.side_input_upto)
 
-    def _tune_for(self, days: Collection[date]) -> int:
-        """Tune the session for the events of some days; return their number."""
-        events = self._daily.count_events(days)
+    def _tune_for(self, events: int) -> int:
+        """Tune the session for a number of events that are read; return it."""
         self._run.tune_for_batch(self._rows, events)
         return events
 
@@ -135,7 +135,7 @@ class Summaries:
         through = dimensions_through(self._run.lake)
         if days := self._customers.affected(through):
             dimensions, names = self._dimensions.load_all(now.watermark), (DIMENSION_PERFORMANCE.name,)
-            events, shop = self._tune_for(days), to_micros(through)
+            events, shop = self._tune_for(self._daily.count_events(days, names)), to_micros(through)
             self._daily.update(days, dimensions, rules, now.upto, events, names, shop=shop)
             self._run.tune_for_batch(self._rows)
         self._customers.through = through

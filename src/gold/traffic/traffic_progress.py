@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
 
 from folds.windows.revisions import Progress
 from folds.windows.window_rules import STANDARD, WindowRules, from_json, load_window_rules, to_json
@@ -75,8 +76,16 @@ def commit_progress(lake: Lakehouse, progress: TrafficProgress, upto: datetime) 
 
 
 def last_sequence(lake: Lakehouse) -> int:
-    """The last sequence of gold.visitor_minutes."""
-    return int(str(lake.last_commit(VISITOR_MINUTES.name).get("sequence", 0)))
+    """The last sequence of gold.visitor_minutes.
+
+    It is in publish's last commit. That may be gone from the log if only others have written since: then it
+    is in rows, or is the last one that windows have.
+    """
+    found = lake.last_commit(VISITOR_MINUTES.name)
+    if "sequence" in found or not lake.version(VISITOR_MINUTES.name):
+        return int(str(found.get("sequence", 0)))
+    in_rows = lake.read(VISITOR_MINUTES.name).agg(F.max("sequence")).collect()[0][0]
+    return max(in_rows or 0, int(str(lake.last_commit(TRAFFIC.name).get("minutes", 0))))
 
 
 def may_publish(rules: WindowRules, watermark: Progress) -> bool:

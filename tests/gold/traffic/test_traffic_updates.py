@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from folds.windows.window_rules import STANDARD, from_json
+from gold.traffic.traffic_progress import last_sequence
 from gold.traffic.windows import Traffic
 from kit.oracle_arrival import MINUTE, ArrivalOracle, Arrived, Batch, Key, Line, Published
 from kit.pipeline import read_rows
@@ -179,6 +180,22 @@ def test_update_without_new_minutes_or_ended_windows_runs_no_spark_job(
     assert (counts.spark_jobs, counts.table_reads, home.version) == (0, 0, version)
     home.update(at(5))
     assert home.version == version + 1, "the window of minute 4 has ended"
+
+
+def test_sequence_goes_on_when_the_log_has_lost_its_last_commit(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a long time in which only erasures have written, whose commits have no sequence."""
+    home = Home(spark, empty_home(spark, tmp_path), CONF)
+    lake, last_commit = home.run.lake, home.run.lake.last_commit
+    lost = {VISITOR_MINUTES.name: {}}
+    monkeypatch.setattr(lake, "last_commit", lambda name: lost.get(name, last_commit(name)))
+    assert last_sequence(lake) == 0, "an empty table"
+    for batch in BATCHES[:2]:
+        home.append(batch)
+    assert last_sequence(lake) == 2, "by rows"
+    lost[TRAFFIC.name] = {"minutes": 5}
+    assert last_sequence(lake) == 5, "rows of 3 to 5 have been erased"
 
 
 def test_rows_without_visitor_change_no_window(spark: SparkSession, tmp_path: Path) -> None:
