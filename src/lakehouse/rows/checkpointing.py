@@ -14,8 +14,8 @@ MAX_ROWS_PER_FILE = 250_000
 MAX_ROWS_PER_MUTABLE_FILE = 100_000
 """For tables that are merged into: a merge rewrites whole files."""
 
-_made: WeakKeyDictionary[SparkSession, list[DataFrame]] = WeakKeyDictionary()
-"""Checkpoints of the sessions that are in `released_at_end`."""
+_made: WeakKeyDictionary[SparkSession, list[int]] = WeakKeyDictionary()
+"""Ids of the checkpoints' RDDs, by session that is in `released_at_end`."""
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def released_at_end(spark: SparkSession) -> Iterator[None]:
     two threads of a session at the same time. Spark Connect releases a checkpoint with its frame.
     """
     outer = _made.get(spark)
-    checkpoints = _made[spark] = list[DataFrame]()
+    checkpoints = _made[spark] = list[int]()
     try:
         yield
     finally:
@@ -34,16 +34,20 @@ def released_at_end(spark: SparkSession) -> Iterator[None]:
             del _made[spark]
         else:
             _made[spark] = outer
-        for each in () if is_remote() else checkpoints:
-            _release(each)
+        if checkpoints:
+            kept = spark.sparkContext._jsc.getPersistentRDDs()  # noqa: SLF001 - PySpark has no call
+            for each in checkpoints:
+                if (rdd := kept.get(each)) is not None:  # else a collection has found it
+                    rdd.unpersist(False)
 
 
-def _release(checkpoint: DataFrame) -> None:
+def _note(computed: DataFrame, made: list[int]) -> None:
+    """Note the RDD of a checkpoint by its id, so that a collection may release it before."""
     from py4j.protocol import Py4JError
 
     # a runtime whose checkpoints are something else keeps them until a collection
     with suppress(Py4JError, AttributeError):
-        checkpoint._jdf.queryExecution().logical().rdd().unpersist(False)  # noqa: SLF001 - PySpark has no call
+        made.append(computed._jdf.queryExecution().logical().rdd().id())  # noqa: SLF001 - PySpark has no call
 
 
 def checkpoint(frame: DataFrame) -> DataFrame:
@@ -58,8 +62,8 @@ def checkpoint(frame: DataFrame) -> DataFrame:
         computed = frame.localCheckpoint(eager=True)
     else:
         computed = frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
-    if (made := _made.get(spark)) is not None:
-        made.append(computed)
+    if (made := _made.get(spark)) is not None and not is_remote():
+        _note(computed, made)
     return computed
 
 

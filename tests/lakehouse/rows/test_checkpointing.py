@@ -1,5 +1,8 @@
 """Checkpoints are released at the end of a micro-batch, in a Spark application."""
 
+import gc
+import weakref
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -24,6 +27,14 @@ def test_checkpoints_of_block_are_released_at_its_end(spark: SparkSession) -> No
         assert len(blocks(session) - before) == 2
         assert two.count() == 2
     assert blocks(session) <= before
+
+
+def test_collection_may_release_checkpoint_before_the_end(spark: SparkSession) -> None:
+    session = spark.newSession()
+    with released_at_end(session):
+        frame = weakref.ref(checkpoint(rows(session)))
+        gc.collect()
+        assert frame() is None
 
 
 def test_checkpoints_are_released_after_error(spark: SparkSession) -> None:

@@ -59,6 +59,10 @@ class Session:
 
     conf = SimpleNamespace(get=lambda _name, default: default)
 
+    def __init__(self) -> None:
+        self.kept: dict[int, Any] = {}
+        self.sparkContext = SimpleNamespace(_jsc=SimpleNamespace(getPersistentRDDs=lambda: self.kept))
+
 
 class Frame:
     """A frame and its checkpoint, which can be released."""
@@ -66,6 +70,7 @@ class Frame:
     def __init__(self, session: Session) -> None:
         self.sparkSession = session
         self.released = 0
+        session.kept[7] = SimpleNamespace(id=lambda: 7, unpersist=self._release)
 
     def localCheckpoint(self, eager: bool) -> "Frame":  # noqa: N802 - Spark's name
         assert eager
@@ -73,7 +78,7 @@ class Frame:
 
     @property
     def _jdf(self) -> Any:
-        plan = SimpleNamespace(rdd=lambda: SimpleNamespace(unpersist=self._release))
+        plan = SimpleNamespace(rdd=lambda: self.sparkSession.kept[7])
         return SimpleNamespace(queryExecution=lambda: SimpleNamespace(logical=lambda: plan))
 
     def _release(self, _blocking: bool) -> None:
