@@ -87,8 +87,8 @@ def remove_from_shop(run: JobContext, records: DataFrame, rows: DataFrame, upto:
     """
     lake, conf = run.lake, run.settings.conf
     with lake.exclusive(LOCK):
-        for table in (SHOP_CHANGES, REJECTED_CHANGES):
-            delete_records(lake, table, records, upto)
+        of_records = (SHOP_CHANGES, REJECTED_CHANGES)
+        run_concurrently([partial(delete_records, lake, each, records, upto) for each in of_records])
         rules = DimensionRules.of(load_shop_rules(conf), rules_version(conf))
         known = {table.name: lake.read(table.name) for table in TABLES}
         folded = dimension_changes(lake.read(SHOP_CHANGES.name), known, rules, rows.select("row_hash"))

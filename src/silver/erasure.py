@@ -33,8 +33,8 @@ def remove_from_silver(run: JobContext, records: DataFrame, visitors: DataFrame,
         upto: an ingest stamp for the commits' metadata.
     """
     with run.lake.exclusive(LOCK):
-        for table in (EVENTS, REJECTED_EVENTS, DUPLICATE_EVENTS):
-            delete_records(run.lake, table, records, upto)
+        of_records = (EVENTS, REJECTED_EVENTS, DUPLICATE_EVENTS)
+        run_concurrently([partial(delete_records, run.lake, each, records, upto) for each in of_records])
         run.rebuilt.add(EVENTS.name)
         _recompute(run, visitors, upto)
 

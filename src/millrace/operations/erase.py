@@ -1,16 +1,17 @@
 """The job that erases persons: a sequence of idempotent steps, each entered in the register."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import and_
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.erasure import ERASED_COLUMNS, remove_from_gold
-from lakehouse.contracts import TABLES
+from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.contracts.ops import ERASED_IDENTITIES, ERASED_RECORDS, READS
 from lakehouse.delta.ddl import exists
 from lakehouse.delta.exclusive import lock_of
@@ -20,6 +21,7 @@ from lakehouse.erasure.keyed_hash import ROW, KeyedHash
 from lakehouse.erasure.purge import purge
 from lakehouse.errors import MillraceError
 from lakehouse.rows.checkpointing import checkpoint, checkpoint_with
+from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger, now
 from lakehouse.timestamps import EPOCH, from_micros, to_micros
@@ -185,13 +187,17 @@ class _Erasure:
     def purge(self) -> None:
         """Remove old versions of all tables that have rows of persons."""
         settings = self.run.settings
-        for name in (name for name in TABLES if name not in WITHOUT_PERSONS):
-            if exists(self.run.spark, settings, name):
-                folder = None if settings.catalog else settings.warehouse.joinpath(*name.split("."))
-                with lock_of(settings.warehouse, name):
-                    is_purged = purge(self.run.spark, name, folder)
-                if not is_purged:
-                    self.run.log(f"{name}: removed files stay until maintenance has run VACUUM")
+        with_persons = [name for name in TABLES if name not in WITHOUT_PERSONS]
+        there = [name for name in with_persons if exists(self.run.spark, settings, name)]
+        run_concurrently([partial(self._purge, name) for name in there])
+
+    def _purge(self, name: str) -> None:
+        settings, is_locked = self.run.settings, TABLES[name].layer in LOCKS  # by `caught_up`
+        folder = None if settings.catalog else settings.warehouse.joinpath(*name.split("."))
+        with nullcontext() if is_locked else lock_of(settings.warehouse, name):
+            is_purged = purge(self.run.spark, name, folder)
+        if not is_purged:
+            self.run.log(f"{name}: removed files stay until maintenance has run VACUUM")
 
     def begin(self, register: Register) -> None:
         """Note what the jobs have processed; if it was something else before, all steps are due again.
