@@ -4,84 +4,24 @@ Measured through all jobs, as `millrace up` runs them.
 """
 
 import argparse
-import math
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import polars as pl
-import psutil
 from deltalake import DeltaTable
 
 from benchmarks.bench import print_table, progress
-from lakehouse.settings import Settings, load_settings
-from millrace.local.process.ports import free_port
+from benchmarks.erasure_beside import Erasure
+from benchmarks.workspace import Processors, workspace
+from lakehouse.settings import Settings
 from millrace.tables import table_reader
 
 WANTED = 40.0  # seconds; limit for the 95th percentile
-_OURS = {os.getpid()}  # processes that are not measured
 _LOOK = 0.2  # seconds between polls of the table's log
 _GRACE = 100.0  # seconds to wait for the last measured conversions, while traffic continues
-
-
-@contextmanager
-def workspace(folder: str) -> Iterator[Settings]:
-    """Start a workspace in its own home, on free ports."""
-    ports = {f"MILLRACE_{name}_PORT": str(free_port()) for name in ("BROKER", "DASHBOARD")}
-    os.environ.update({"MILLRACE_HOME": folder, **ports})
-    try:
-        _millrace("up")
-        yield load_settings()
-    finally:
-        _millrace("down")
-
-
-def _millrace(*arguments: str) -> None:
-    subprocess.run([sys.executable, "-m", "millrace", *arguments], check=True, stdout=subprocess.DEVNULL)
-
-
-class Processors:
-    """CPU time of a home's processes during the measured part of a run.
-
-    Args:
-        home: the home.
-        since: start of the measured part, Unix time (s).
-        upto: end of the measured part, Unix time (s).
-    """
-
-    def __init__(self, home: Path, since: float, upto: float) -> None:
-        self._home = str(home)
-        self._times = [since, upto]
-        self._used: list[tuple[float, dict[tuple[int, float], float]]] = []
-
-    def measure(self) -> None:
-        """Record CPU times at the start and at the end. Must be called repeatedly."""
-        if self._times and time.time() >= self._times[0]:
-            self._times.pop(0)
-            self._used.append((time.monotonic(), self._by_process()))
-
-    @property
-    def seconds_a_minute(self) -> float:
-        """CPU seconds per minute of all processes alive at the end; nan before the end."""
-        if len(self._used) < 2:
-            return math.nan
-        (began, before), (ended, after) = self._used
-        used = sum(seconds - before.get(process, 0.0) for process, seconds in after.items())
-        return 60 * used / (ended - began)
-
-    def _by_process(self) -> dict[tuple[int, float], float]:
-        found = {}
-        for process in psutil.process_iter():
-            with suppress(psutil.Error):
-                if process.environ().get("MILLRACE_HOME") == self._home and process.pid not in _OURS:
-                    times = process.cpu_times()
-                    found[process.pid, process.create_time()] = times.user + times.system
-        return found
 
 
 def watch(settings: Settings, seconds: float, parts: list[Processors]) -> dict[str, float]:
@@ -163,6 +103,13 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=180, help="length of each measured part")
     parser.add_argument("--wanted", type=float, default=WANTED, help="seconds, for 95 of 100 conversions")
+    parser.add_argument(
+        "--erase",
+        type=int,
+        default=0,
+        metavar="PEOPLE",
+        help="erase as many at the start of each measured part",
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="millrace-bench-") as folder, workspace(folder) as settings:
         sending = [sys.executable, "-m", "millrace", "produce", "--rate", str(options.rate)]
@@ -170,10 +117,14 @@ def main() -> int:
         try:
             starts = [time.time() + warm_up for warm_up in options.warm_up]
             parts = [Processors(settings.home, since, since + options.seconds) for since in starts]
+            delays = options.warm_up if options.erase else ()
+            erasures = [Erasure(settings, options.erase, delay) for delay in delays]
             seen = watch(settings, options.warm_up[-1] + options.seconds + _GRACE, parts)
         finally:
             producer.terminate()
             producer.wait()
+        for erasure in erasures:
+            print(f"The erasure of {options.erase:,} people took {erasure.seconds:.1f} s.")
         failed = 0
         for warm_up, since, processors in zip(options.warm_up, starts, parts, strict=True):
             sent = conversions_sent(settings, seen, since, since + options.seconds)
