@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from gold.rebuild_definitions import DEFINITIONS
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, empty_tables, read_rows, run_jobs
-from kit.records import NOON, Bronze, Record, message, rate, record
+from kit.records import BROWSER, NOON, Bronze, Record, message, rate, record
 from kit.spark import empty_home
 from lakehouse.contracts.gold import ATTRIBUTION, BOT_REFUNDS, CONVERSIONS
 from lakehouse.run.job import JobContext
@@ -25,7 +25,7 @@ OF_REFUNDS = (BOT_REFUNDS.name, CONVERSIONS.name, ATTRIBUTION.name)
 ROW = ("event_id", "person_id", "value", "reporting_value", "over_refunded", "is_counted", "value_sent")
 
 
-def send(uid: str, visitor: str, kind: str, hour: float, agent: str = "Firefox", **properties: Any) -> Record:
+def send(uid: str, visitor: str, kind: str, hour: float, agent: str = BROWSER, **properties: Any) -> Record:
     page = {"url": "https://shop.example/?utm_source=google&utm_medium=cpc"}
     body = message(uid, visitor, kind, NOON + hour * HOUR, properties=properties)
     return record({**body, "context": {"page": page, "userAgent": agent}})
