@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from kit.access import ROLES, policy
+from kit.fork_servers import fork_servers, new_fork_server
 from kit.polling import eventually
 from kit.warehouse_builder import append_rows
 from lakehouse.access.mask_key import MaskKey
@@ -222,17 +223,20 @@ def test_process_gives_the_reason_why_a_query_fails(
         processes.open(FolderTables(home / "warehouse"), sql, None, "one")
 
 
-def test_fork_server_is_started_again_after_it_was_killed(home: Path, processes: QueryProcesses) -> None:
-    sql = f"SELECT touch_id FROM {NAME}"
-    processes.open(FolderTables(home / "warehouse"), sql, None, "one")
-    (server,) = (
-        each for each in psutil.Process().children() if any("fork_server" in part for part in each.cmdline())
-    )
+@pytest.fixture
+def own_processes() -> Iterator[QueryProcesses]:
+    found = QueryProcesses(LIMITS)
+    yield found
+    found.stop()
+
+
+def test_fork_server_is_started_again_after_it_was_killed(home: Path, own_processes: QueryProcesses) -> None:
+    sql, tables, before = f"SELECT touch_id FROM {NAME}", FolderTables(home / "warehouse"), fork_servers()
+    own_processes.open(tables, sql, None, "one")
+    server = new_fork_server(before)
     server.kill()
     server.wait()
-    assert (
-        len(list(processes.open(FolderTables(home / "warehouse"), sql, None, "one").result.keyed())) == ROWS
-    )
+    assert len(list(own_processes.open(tables, sql, None, "one").result.keyed())) == ROWS
 
 
 def test_stopped_fork_server_leaves_no_zombie() -> None:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 
+from kit.fork_servers import fork_servers, new_fork_server
 from kit.home import ROOT
 from kit.polling import eventually
 from kit.warehouse_builder import append_rows
@@ -59,17 +59,10 @@ def files_in(folder: Path) -> list[Path]:
     return [file for file in folder.rglob("*") if file.is_file() and file.suffix != ".lock"]
 
 
-def query_process() -> psutil.Process:
-    running = (each for each in psutil.Process().children() if each.status() != psutil.STATUS_ZOMBIE)
-    (server,) = (each for each in running if "fork_server" in " ".join(each.cmdline()))
-    (process,) = server.children()
-    return process
-
-
 def test_killed_query_leaves_nothing_on_disk(
     tmp_path: Path, tables: FolderTables, processes: QueryProcesses
 ) -> None:
-    folder = tmp_path / "queries"
+    folder, before = tmp_path / "queries", fork_servers()
 
     def ask() -> None:
         with suppress(MillraceError):
@@ -78,7 +71,8 @@ def test_killed_query_leaves_nothing_on_disk(
     asking = threading.Thread(target=ask)
     asking.start()
     eventually(lambda: files_in(folder), what="the query writes to disk")
-    query_process().kill()
+    (query,) = new_fork_server(before).children()
+    query.kill()
     asking.join(30)
     assert not files_in(folder)
     assert [each.suffix for each in folder.iterdir()].count("") == 1  # that of the server
