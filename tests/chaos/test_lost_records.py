@@ -28,7 +28,7 @@ def admin(home: Home) -> Iterator[KafkaAdminClient]:
 
 
 def rows(home: Home) -> int:
-    ((count,),) = home.sql("SELECT count(*) FROM bronze.kafka_records WHERE topic NOT LIKE '%-rates'")
+    ((count,),) = home.sql(f"SELECT count(*) FROM bronze.kafka_records WHERE topic = '{home.topic}'")
     return int(count)
 
 
