@@ -78,8 +78,8 @@ def commit_progress(lake: Lakehouse, progress: TrafficProgress, upto: datetime) 
 def last_sequence(lake: Lakehouse) -> int:
     """The last sequence of gold.visitor_minutes.
 
-    It is in publish's last commit. That may be gone from the log if only others have written since: then it
-    is in rows, or is the last one that windows have.
+    It is in the metadata of publish's last commit. If the log no longer has that commit, as only other jobs
+    have committed since, it is read from the rows, or is what gold.traffic has processed.
     """
     found = lake.last_commit(VISITOR_MINUTES.name)
     if "sequence" in found or not lake.version(VISITOR_MINUTES.name):
