@@ -23,6 +23,7 @@ from lakehouse.contracts.silver import (
     REJECTED_EVENTS,
     SESSIONS,
 )
+from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import checkpoint_changes, write_changes, write_kind
 from lakehouse.erasure.blank_records import blank_records
 from lakehouse.rows.checkpointing import checkpoint
@@ -58,6 +59,13 @@ _OUTPUTS = ((EVENTS.name, EVENT), (REJECTED_EVENTS.name, REJECTED), (DUPLICATE_E
 _FOLDED_COLUMNS = (*dict.fromkeys((*Event._fields, *EVENT_COLUMNS)), "ingested_at")
 
 
+def high_water_marks(lake: Lakehouse) -> dict[str, datetime]:
+    """By table that refine writes, the ingest stamp up to which it has; `lake` is that of the job refine."""
+    folded = (*FOLDED, SEARCH_RESULTS, EXCHANGE_RATES, COST_RECORDS, CAMPAIGN_COSTS)
+    names = (*(name for name, _ in _OUTPUTS), *(table.name for table in folded))
+    return {name: lake.high_water_mark(name) or EPOCH for name in names}
+
+
 class Refine:
     """Processes micro-batches of bronze.
 
@@ -70,9 +78,7 @@ class Refine:
     def __init__(self, run: JobContext, rules: Callable[[], ParseRules]) -> None:
         self._run = run
         self._rules = rules
-        folded = (*FOLDED, SEARCH_RESULTS, EXCHANGE_RATES, COST_RECORDS, CAMPAIGN_COSTS)
-        names = (*(name for name, _ in _OUTPUTS), *(table.name for table in folded))
-        self._filled = {name: run.lake.high_water_mark(name) or EPOCH for name in names}
+        self._filled = high_water_marks(run.lake)
         self._erased = ErasedRecords(run.lake)
 
     @property

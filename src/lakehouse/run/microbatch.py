@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from lakehouse.rows.checkpointing import released_at_end
 from lakehouse.run.batch_counters import BatchCounter
 from lakehouse.run.batch_source import Batch, BatchSource
+from lakehouse.run.draining import pause_unless_draining, wait_until_drained
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger, now
 from lakehouse.timestamps import EPOCH
@@ -54,6 +55,7 @@ def run_microbatches(
     longest_pause: timedelta | None = None,
     idle: Callable[[], None] | None = None,
     gate: Callable[[Batch], Batch | None] | None = None,
+    starts_while_draining: bool = True,
 ) -> None:
     """Run micro-batches over the output of an upstream job, and write a ledger row for each.
 
@@ -73,11 +75,13 @@ def run_microbatches(
             does not grow.
         idle: called when there is nothing to process.
         gate: returns the part of a batch that may be processed now, or None to ask again later.
+        starts_while_draining: whether batches start while another job waits for those downstream of refine.
+            An interrupted one is repeated in any case.
     """
     ledger = Ledger(run.lake)
     source = BatchSource(run, ledger, upstream, side_input, processed_through)
     last = ledger.last(run.job)
-    while not run.stop.is_set():
+    while _may_start(run, starts_while_draining or _is_interrupted(last, processed_through)):
         began, sequence = time.monotonic(), ledger.sequence
         batch, done = source.next_batch(last), None
         if batch or idle:
@@ -97,9 +101,22 @@ def run_microbatches(
             return
         if batch is None:
             ledger.wait(sequence, run.settings.trigger_interval.total_seconds(), run.stop)
+        elif done is None:
+            run.stop.wait(_left(began, run.settings.trigger_interval))
         else:
-            wanted = _throttled_pause(pause, longest_pause, done) if done else run.settings.trigger_interval
-            _throttle(run, began, wanted)
+            _throttle(run, upstream, began, _throttled_pause(pause, longest_pause, done))
+
+
+def _may_start(run: JobContext, starts_while_draining: bool) -> bool:
+    """Wait until a batch may start. False if the job is stopped."""
+    if not starts_while_draining:
+        wait_until_drained(run.settings.warehouse, run.stop)
+    return not run.stop.is_set()
+
+
+def _is_interrupted(last: Entry | None, processed_through: datetime) -> bool:
+    """Whether tables have rows of a batch without a ledger row."""
+    return processed_through > (last.position if last else EPOCH)
 
 
 def _throttled_pause(pause: timedelta | None, longest: timedelta | None, done: Entry) -> timedelta | None:
@@ -109,10 +126,22 @@ def _throttled_pause(pause: timedelta | None, longest: timedelta | None, done: E
     return min(max(pause, _THROTTLE_FACTOR * timedelta(seconds=done.seconds)), longest)
 
 
-def _throttle(run: JobContext, began: float, pause: timedelta | None) -> None:
-    """Sleep until the pause since `began`, on the monotonic clock, is over. Runs with `once` don't sleep."""
-    if pause and not run.once:
-        run.stop.wait(max(0.0, pause.total_seconds() - (time.monotonic() - began)))
+def _throttle(run: JobContext, upstream: str, began: float, pause: timedelta | None) -> None:
+    """Sleep until the pause since `began` is over. Runs with `once` don't sleep.
+
+    Jobs downstream of refine end the pause when another job waits for them.
+    """
+    if pause is None or run.once:
+        return
+    if upstream == "refine":
+        pause_unless_draining(run.settings.warehouse, _left(began, pause), run.stop)
+    else:
+        run.stop.wait(_left(began, pause))
+
+
+def _left(began: float, pause: timedelta) -> float:
+    """Seconds until the pause since `began`, on the monotonic clock, is over."""
+    return max(0.0, pause.total_seconds() - (time.monotonic() - began))
 
 
 def _run_batch(

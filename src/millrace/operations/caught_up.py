@@ -1,22 +1,30 @@
 """Holds the locks of silver and gold while gold has what silver has: what an erasure starts from."""
 
+import math
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from gold.publish_job import publish
 from lakehouse.contracts import LOCKS
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.errors import MillraceError
 from lakehouse.quality.gate_log import require_open
+from lakehouse.run.draining import draining
 from lakehouse.run.job import JobContext
 from lakehouse.run.job_session import isolated_session
-from lakehouse.run.ledger import Ledger
+from lakehouse.run.ledger import Entry, Ledger
+from lakehouse.timestamps import EPOCH
+from silver.refine import high_water_marks
 from silver.refine_job import refine
 from silver.repair_job import repair
 
 JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair, "publish": publish}
 """The jobs that update silver and gold, in order."""
+
+_LONGEST_STANDSTILL = timedelta(minutes=15)
 
 
 def catch_up(run: JobContext) -> None:
@@ -29,30 +37,110 @@ def catch_up(run: JobContext) -> None:
 def caught_up(run: JobContext, stopped: MillraceError) -> Iterator[JobContext]:
     """Wait until the jobs have caught up, and hold the locks; yields a context without a slot.
 
+    A continuous refine of this application is always ahead under a steady load. So it starts no micro-batch
+    from when it has processed what had arrived at first, and the others need one more micro-batch at most.
+
     Args:
         run: the job's context.
         stopped: what is raised if the job is stopped.
 
     Raises:
-        MillraceError: if gold is held back, or the job was stopped.
+        MillraceError: if gold is held back, the jobs make no progress, or the job was stopped.
     """
-    while not run.stop.is_set():
-        require_open(run.lake)
-        with run.slot, run.lake.exclusive(*LOCKS["silver"]), run.lake.exclusive(*LOCKS["gold"]):
-            if _is_caught_up(Ledger(run.lake)):
-                run.tune_for_batch(run.settings.max_batch_rows)
-                yield replace(run, slot=nullcontext())
-                return
-        run.log("waiting until repair and publish have caught up")
-        run.stop.wait(run.settings.trigger_interval.total_seconds())
+    ledger = Ledger(run.lake)
+    wait = _Wait(run, ledger)
+    with ExitStack() as drain:
+        while not run.stop.is_set():
+            require_open(run.lake)
+            sequence = ledger.sequence
+            if _is_caught_up(ledger):  # else the locks would keep the jobs from catching up
+                with run.slot, run.lake.exclusive(*LOCKS["silver"]), run.lake.exclusive(*LOCKS["gold"]):
+                    if _is_caught_up(ledger) and not _is_interrupted(run, ledger):
+                        run.tune_for_batch(run.settings.max_batch_rows)
+                        yield replace(run, slot=nullcontext())
+                        return
+            wait.report()
+            if not wait.drains and wait.may_drain():
+                drain.enter_context(draining(run.settings.warehouse))
+                wait.drains = True
+            ledger.wait(sequence, run.settings.trigger_interval.total_seconds(), run.stop)
     raise stopped
+
+
+class _Wait:
+    """The wait for the jobs.
+
+    Args:
+        run: the job's context.
+        ledger: the ledger.
+
+    Attributes:
+        drains: whether refine starts no micro-batch.
+    """
+
+    def __init__(self, run: JobContext, ledger: Ledger) -> None:
+        self._run = run
+        self._ledger = ledger
+        self._arrived = _position(ledger.last("ingest"))
+        self._seen: list[int | None] = []
+        self._advanced_at = time.monotonic()
+        self._logged_at = -math.inf
+        self.drains = False
+
+    def may_drain(self) -> bool:
+        """Whether refine has processed what had arrived, and the others need one more micro-batch at most."""
+        refined, *followers = map(self._ledger.last, JOBS)
+        most = self._run.settings.max_batch_rows
+        return _position(refined) >= self._arrived and all(self._backlog(each) <= most for each in followers)
+
+    def report(self) -> None:
+        """Log what is waited for, once per trigger interval.
+
+        Raises:
+            MillraceError: if the jobs have made no progress for a quarter of an hour.
+        """
+        now, seen = time.monotonic(), _batches(self._ledger)
+        if seen != self._seen:
+            self._seen, self._advanced_at = seen, now
+        if now - self._advanced_at > _LONGEST_STANDSTILL.total_seconds():
+            raise MillraceError(
+                "refine, repair and publish have not caught up, and made no progress for 15 minutes",
+                "See with `millrace status` whether they run, and begin again",
+            )
+        if now - self._logged_at >= self._run.settings.trigger_interval.total_seconds():
+            self._logged_at = now
+            rows = max(map(self._backlog, map(self._ledger.last, list(JOBS)[1:])))
+            self._run.log(f"waiting until repair and publish have caught up: {rows:,} events")
+
+    def _backlog(self, follower: Entry | None) -> int:
+        return sum(each.input_rows for each in self._ledger.after("refine", _position(follower)))
 
 
 def last_batches(lake: Lakehouse) -> list[int | None]:
     """The last micro-batch of each of these jobs, by the ledger."""
-    return [None if last is None else last.batch_id for last in map(Ledger(lake).last, JOBS)]
+    return _batches(Ledger(lake))
+
+
+def _batches(ledger: Ledger) -> list[int | None]:
+    return [None if last is None else last.batch_id for last in map(ledger.last, JOBS)]
 
 
 def _is_caught_up(ledger: Ledger) -> bool:
-    refined, *followers = map(ledger.last, JOBS)
-    return refined is None or all(each and each.position >= refined.position for each in followers)
+    """Whether repair and publish have what refine has, and publish what repair has changed."""
+    refined, repaired, published = map(ledger.last, JOBS)
+    if refined is None:
+        return True
+    if repaired is None or published is None:
+        return False
+    is_published = (published.heard or EPOCH) >= repaired.position
+    return min(repaired.position, published.position) >= refined.position and is_published
+
+
+def _is_interrupted(run: JobContext, ledger: Ledger) -> bool:
+    """Whether tables have rows of a micro-batch of refine that has not ended."""
+    lake = Lakehouse(run.spark, run.settings, "refine")
+    return max(high_water_marks(lake).values()) > _position(ledger.last("refine"))
+
+
+def _position(last: Entry | None) -> datetime:
+    return last.position if last else EPOCH

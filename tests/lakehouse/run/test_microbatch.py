@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Callable
-from datetime import timedelta
+from contextlib import ExitStack
+from datetime import datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,8 +18,10 @@ from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run import batch_source, microbatch
 from lakehouse.run.batch_counters import TableCounter
 from lakehouse.run.batch_source import Batch
+from lakehouse.run.draining import draining, is_draining
 from lakehouse.run.ledger import Entry
 from lakehouse.run.microbatch import Outcome, run_microbatches
+from lakehouse.timestamps import EPOCH
 
 MINUTE = timedelta(minutes=1)
 
@@ -95,7 +99,7 @@ def job_context(stop: threading.Event, slot: Slot) -> Any:
         stop=stop,
         once=True,
         slot=slot,
-        settings=SimpleNamespace(max_batch_rows=10),
+        settings=SimpleNamespace(max_batch_rows=10, warehouse=Path("warehouse")),
         report_backlog=lambda _rows: None,
         tune_for_batch=prepared.append,
         record_rules=lambda: None,
@@ -212,19 +216,6 @@ def test_changes_of_the_side_input_wait_for_rows_a_trigger_interval_at_most(
     assert done == [expected]
 
 
-class RecordingStop(threading.Event):
-    """A stop event that the first wait sets; it keeps the timeout of that wait."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seconds: float | None = None
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.seconds = timeout
-        self.set()
-        return True
-
-
 @pytest.mark.parametrize(
     ("took", "longest", "waited"),
     [
@@ -241,11 +232,17 @@ def test_pause_is_ten_times_batch_duration_within_its_bounds(
     monkeypatch: pytest.MonkeyPatch, took: float, longest: int | None, waited: float
 ) -> None:
     monkeypatch.setattr(microbatch, "Ledger", OneBatchLedger)
-    clock = [100.0]
+    clock, pauses = [100.0], list[float]()
     monkeypatch.setattr(microbatch, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    stop = RecordingStop()
+    stop = threading.Event()
     run = job_context(stop, Slot(lambda: None))
     run.once = False
+
+    def pause(_warehouse: Path, seconds: float, _stop: threading.Event) -> None:
+        pauses.append(seconds)
+        stop.set()
+
+    monkeypatch.setattr(microbatch, "pause_unless_draining", pause)
 
     def process(batch: Batch) -> Outcome:
         clock[0] += took
@@ -253,7 +250,70 @@ def test_pause_is_ten_times_batch_duration_within_its_bounds(
 
     most = longest and timedelta(seconds=longest)
     run_microbatches(run, "refine", process, pause=timedelta(seconds=30), longest_pause=most)
-    assert stop.seconds == waited
+    assert pauses == [waited]
+
+
+class RecordingStop(threading.Event):
+    """A stop event that the first wait sets; it keeps the timeout of that wait."""
+
+    seconds: float | None = None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds = timeout
+        self.set()
+        return True
+
+
+def test_pause_of_job_that_follows_ingest_goes_on_while_jobs_are_drained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(microbatch, "Ledger", OneBatchLedger)
+    monkeypatch.setattr(microbatch, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    stop = RecordingStop()
+    run = job_context(stop, Slot(lambda: None))
+    run.once = False
+    with draining(run.settings.warehouse):
+        run_microbatches(run, "ingest", lambda _batch: Outcome(), pause=timedelta(seconds=30))
+    assert stop.seconds == 30.0
+
+
+@pytest.mark.parametrize(
+    ("starts", "processed_through", "expected"),
+    [
+        (False, EPOCH, ["waited", "batch"]),
+        (True, EPOCH, ["batch"]),
+        pytest.param(False, NOON, ["batch", "waited"], id="interrupted batch is repeated"),
+    ],
+)
+def test_job_starts_no_batch_until_jobs_are_drained(
+    monkeypatch: pytest.MonkeyPatch, starts: bool, processed_through: datetime, expected: list[str]
+) -> None:
+    monkeypatch.setattr(microbatch, "Ledger", OneBatchLedger)
+    stop, done, drain = threading.Event(), list[str](), ExitStack()
+    run = job_context(stop, Slot(lambda: None))
+    run.once = False
+
+    def wait(warehouse: Path, _stop: threading.Event) -> None:
+        if is_draining(warehouse):
+            done.append("waited")
+            drain.close()
+
+    def process(_batch: Batch) -> Outcome:
+        done.append("batch")
+        stop.set()
+        return Outcome()
+
+    monkeypatch.setattr(microbatch, "wait_until_drained", wait)
+    with drain:
+        drain.enter_context(draining(run.settings.warehouse))
+        run_microbatches(
+            run,
+            "ingest",
+            process,
+            processed_through=processed_through,
+            starts_while_draining=starts,
+        )
+    assert done == expected
 
 
 class LateLedger(GrowingLedger):
@@ -300,7 +360,7 @@ def batches_of(rows: list[int], most: int, interrupted: int) -> list[Batch]:
         return Outcome(input_rows=batch.rows)
 
     run = job_context(threading.Event(), Slot(lambda: None))
-    run.settings = SimpleNamespace(max_batch_rows=most)
+    run.settings.max_batch_rows = most
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(microbatch, "Ledger", FullLedger)
         upstream = [Entry("ingest", n, NOON + n * MINUTE, NOON, 0.0, each) for n, each in enumerate(rows, 1)]
