@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,13 +127,14 @@ def test_jobs_run_in_installed_spark(environment: Environment, new_home: Callabl
         pytest.skip("there is no Spark here")
     home = new_home()
     home.must("produce", "--events", "1000", "--seed", "3")
-    names = ["ingest", "refine", "publish", "audit"]
+    names = ["ingest", "refine", "publish", "erase", "retention", "audit"]
     if environment.name == "oldest":  # not every mirror has its Kafka connector
         home.must("run", "ingest", "--once")
         names.remove("ingest")
     jobs = jobs_of(ROOT, "prod")
+    own = defaultdict(list, erase=["--visitor={visitor}"])
     calls = [
-        [jobs[name].tasks[0].entry_point, *job_parameters(home, name), "--catalog=spark_catalog"]
+        [jobs[name].tasks[0].entry_point, *job_parameters(home, name), "--catalog=spark_catalog", *own[name]]
         for name in names
     ]
     runner = ROOT / "tests" / "kit" / "given_spark.py"
@@ -143,6 +145,9 @@ def test_jobs_run_in_installed_spark(environment: Environment, new_home: Callabl
     rows = {table: int(count) for _, table, count in map(str.split, re.findall("ROWS.*", done.stdout))}
     assert list(rows) == ["bronze.kafka_records", "silver.events", "silver.sessions", "gold.attribution"]
     assert min(rows.values()) > 0
+
+    (certificate,) = home.path.glob("privacy/certificates/*.json")
+    assert json.loads(certificate.read_bytes())["request"]["number"]
     assert "Audit ok" in done.stdout
 
 

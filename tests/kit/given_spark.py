@@ -1,6 +1,7 @@
 """Runs jobs of an installed wheel in an existing Spark application: `given_spark.py HOME CALLS CONF`.
 
-`CALLS` is a JSON list of lists: an entry point and its parameters. `CONF` is a JSON object with Spark
+`CALLS` is a JSON list of lists: an entry point and its parameters, in which `{visitor}` is a visitor of
+silver.events. `CONF` is a JSON object with Spark
 settings. The session is built as in Delta's documentation. It has a database per layer, like a workspace,
 with the tables of the home, and Python workers of this environment. Prints the row counts of some tables.
 """
@@ -49,11 +50,17 @@ def main() -> None:
             spark.sql(f"CREATE TABLE {layer}.{table.name} USING delta LOCATION '{table}'")
     for name, *parameters in calls:
         (entry,) = [each for each in distribution("millrace").entry_points if each.name == name]
-        sys.argv = ["python", *parameters]
+        sys.argv = ["python", *(_with_visitor(spark, each) for each in parameters)]
         entry.load()()
     for table in _TABLES:
         sys.stdout.write(f"ROWS {table} {spark.table(table).count()}\n")
     spark.stop()
+
+
+def _with_visitor(spark: SparkSession, parameter: str) -> str:
+    if "{visitor}" not in parameter:
+        return parameter
+    return parameter.format(visitor=spark.sql("SELECT min(visitor_id) FROM silver.events").collect()[0][0])
 
 
 if __name__ == "__main__":
