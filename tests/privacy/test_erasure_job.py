@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from kit.pipeline import run_jobs
 from kit.planted import shop
-from kit.records import Bronze
+from kit.records import Bronze, message, record
 from kit.spark import catalog_in, empty_home, forget_tables
 from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
@@ -30,15 +30,21 @@ VISITORS = 4
 
 
 @pytest.fixture(scope="module")
-def settings(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+def bronze(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bronze]:
     """A catalog with published orders, whose files are not in the home. Each test erases one visitor."""
     folder = tmp_path_factory.mktemp("catalog")
     home = empty_home(spark, folder / "tables")
     catalog = catalog_in(spark, home).model_copy(update={"home": folder / "home"})
-    Bronze(spark, catalog).commit(shop(1, visitors=VISITORS))
+    found = Bronze(spark, catalog)
+    found.commit(shop(1, visitors=VISITORS))
     run_jobs(spark, catalog)
-    yield catalog
+    yield found
     forget_tables(spark)
+
+
+@pytest.fixture(scope="module")
+def settings(bronze: Bronze) -> Settings:
+    return bronze.settings
 
 
 def visitors(spark: SparkSession) -> list[str]:
@@ -115,3 +121,20 @@ def test_job_that_ran_meanwhile_ends_the_erasure_and_all_steps_are_due_again(
     monkeypatch.setattr("millrace.operations.erase.last_batches", caught_up.last_batches)
     run(spark, settings, request=request.id)
     assert gone not in visitors(spark)
+
+
+def test_events_that_have_arrived_and_are_not_in_silver_yet_are_erased_too(
+    spark: SparkSession, bronze: Bronze, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, other, *_ = visitors(spark)
+    at = bronze.stored[-1].ingested_at + timedelta(milliseconds=500)
+    sent = [record(message(f"last-{each}", each, at=at), timestamp=at) for each in (gone, other)]
+    bronze.commit(sent)
+    with monkeypatch.context() as patch:
+        patch.setattr("millrace.operations.erase.catch_up", lambda _: None)
+        with pytest.raises(MillraceError, match="found"):  # the record in bronze, until refine processes it
+            run(spark, settings, visitor=gone)
+    run_jobs(spark, settings)
+    assert gone not in visitors(spark)
+    events = spark.table("silver.events").where("event_id LIKE 'last-%'")
+    assert [row.visitor_id for row in events.collect()] == [other]

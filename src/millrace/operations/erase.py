@@ -104,6 +104,12 @@ class _Erasure:
         last = Ledger(self.run.lake).last("refine")
         return last.position if last else EPOCH
 
+    @property
+    def arrived(self) -> datetime:
+        """The ingest stamp through which records are in bronze; refine may not have the last ones yet."""
+        last = Ledger(self.run.lake).last("ingest")
+        return max(last.position, self.upto) if last else self.upto
+
     @cached_property
     def records(self) -> DataFrame:
         """The erased records, each once."""
@@ -145,7 +151,7 @@ class _Erasure:
         self.folder.write(_SHOP_ROWS, rows)
         changes = checkpoint(records_of_rows(self.run, rows))
         stamps = {"request": F.lit(self.request), "erased_at": at}
-        through = max(to_micros(self.upto), found["latest"] or 0) + 1
+        through = max(to_micros(self.arrived), found["latest"] or 0) + 1
         spans = selection.spans(from_micros(through)).withColumns(stamps)
         until = {"valid_from": F.lit(None).cast("timestamp"), "valid_to": at, "kind": F.lit(ROW)}
         spans = spans.unionByName(hashes_of_rows(hashes, rows, changes).withColumns({**until, **stamps}))
