@@ -20,7 +20,7 @@ from lakehouse.timestamps import EPOCH, from_micros, to_micros
 
 
 class VisitorTimeline:
-    """Keeps gold.visitor_timeline, where there is a shop's database.
+    """Keeps gold.visitor_timeline, where there is a shop's database. An erasure updates it as well.
 
     Args:
         lake: the tables.
@@ -39,6 +39,7 @@ class VisitorTimeline:
             upto: high-water mark of gold, an ingest stamp.
             side_input_upto: the same of the side input: identities.
         """
+        self._events = max(self._events, self._lake.high_water_mark(VISITOR_TIMELINE.name) or EPOCH)
         changes = dimensions_through(self._lake)
         now = upto, max(side_input_upto, self._side_input_upto), changes
         if now == (self._events, self._side_input_upto, self._changes) or not self._has_shop:
