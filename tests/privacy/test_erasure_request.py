@@ -130,3 +130,13 @@ def test_status_names_an_erasure_until_it_has_ended(settings: Settings) -> None:
     assert "ann" not in line
     WorkFolder(settings.home, number).remove()
     assert due_requests(settings) == []
+
+
+def test_identities_of_an_erasure_that_ended_before_a_crash_are_removed(settings: Settings) -> None:
+    number, _ = prepare_erasure(settings, None, ["ann"], [], "letter")
+    Register(settings.home).add_erasure(number, "3 records erased", {}, NOW)
+    assert unfinished(settings.home) == [number]
+    later, person = prepare_erasure(settings, None, ["ann"], [], "letter")
+    assert later != number
+    assert unfinished(settings.home) == [later]
+    assert "ann" in person.users

@@ -44,6 +44,7 @@ def prepare_erasure(
         MillraceError: if there are no identities, or they are not those of the request.
     """
     register = Register(settings.home)
+    _remove_ended(register, settings.home)
     if number and (folder := WorkFolder(settings.home, number)).is_there:
         person = folder.person()
         if {*users, *visitors} - {*person.texts}:
@@ -76,7 +77,16 @@ def prepare_expired(settings: Settings) -> tuple[str, Person] | None:
         person = find_expired(partial(table_scan.scan, settings), datetime.now(timezone.utc) - kept)
     if not person.identities:
         return None
-    return _enter(Register(settings.home), settings, None, person, EXPIRED)
+    register = Register(settings.home)
+    _remove_ended(register, settings.home)
+    return _enter(register, settings, None, person, EXPIRED)
+
+
+def _remove_ended(register: Register, home: Path) -> None:
+    """Remove the identities of erasures that had ended when their process was killed."""
+    for number in unfinished(home):
+        if register.find(number).state != "erasing":
+            WorkFolder(home, number).remove()
 
 
 def _enter(
@@ -103,7 +113,7 @@ def _enter(
 def _of_request(
     register: Register, request: Request, settings: Settings, users: Sequence[str], visitors: Sequence[str]
 ) -> Person:
-    if request.was_erased and not (users or visitors):
+    if request.was_erased:
         raise MillraceError(
             f"request {request.id} is erased already",
             "To erase what came later, open a new request; `millrace privacy prove` searches",
