@@ -7,8 +7,8 @@ import polars as pl
 from lakehouse.access.role import Role
 from lakehouse.contracts.orders import ORDER_COMPARISONS
 from lakehouse.settings import Settings
+from millrace.tables.duckdb_views import table_exists
 from millrace.tables.recorded_query import run_recorded
-from millrace.tables.table_reader import open_table
 
 _COMPARED = f"""
     SELECT order_id, difference, events, value, currency, shop_value, shop_currency, status, is_older
@@ -32,7 +32,7 @@ class OrderReport(NamedTuple):
 
 def order_report(settings: Settings, role: Role | None = None) -> OrderReport | None:
     """The comparison of all orders; None before the first order of the shop."""
-    if open_table(settings, ORDER_COMPARISONS.name) is None:
+    if not table_exists(settings, ORDER_COMPARISONS.name):
         return None
     rows = run_recorded(settings, _COMPARED, role)
     if rows.is_empty():

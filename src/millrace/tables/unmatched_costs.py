@@ -10,8 +10,8 @@ from lakehouse.access.role import Role
 from lakehouse.contracts.costs import CAMPAIGN_COSTS
 from lakehouse.contracts.daily import CAMPAIGN_PERFORMANCE
 from lakehouse.settings import Settings
+from millrace.tables.duckdb_views import table_exists
 from millrace.tables.recorded_query import run_recorded
-from millrace.tables.table_reader import open_table
 
 _CAMPAIGN = ("campaign_source", "campaign_medium", "campaign_name")
 _SPENT = f"""
@@ -47,10 +47,10 @@ class CostReport(NamedTuple):
 
 def cost_report(settings: Settings, role: Role | None = None) -> CostReport:
     """Compare campaigns of costs with campaigns of visits; no campaigns before the first cost."""
-    if open_table(settings, CAMPAIGN_COSTS.name) is None:
+    if not table_exists(settings, CAMPAIGN_COSTS.name):
         return CostReport(0, pl.DataFrame(), pl.DataFrame())
     spent, visited = run_recorded(settings, _SPENT, role), pl.DataFrame(schema=list(_CAMPAIGN))
-    if open_table(settings, CAMPAIGN_PERFORMANCE.name) is not None:
+    if table_exists(settings, CAMPAIGN_PERFORMANCE.name):
         visited = run_recorded(settings, _VISITED, role)
     known: list[Campaign] = visited.rows()
     rows = [row for row in spent.iter_rows(named=True) if tuple(row[name] for name in _CAMPAIGN) not in known]

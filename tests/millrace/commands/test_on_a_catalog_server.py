@@ -1,6 +1,8 @@
 """Commands that read the tables of a catalog through a SQL warehouse."""
 
 import json
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from lakehouse.errors import MillraceError
 from millrace.cli import app, register_commands
 
 FUNNEL = "gold.funnel"
+COSTS, ORDERS = "silver.campaign_costs", "gold.order_comparisons"
 POSITION = 1_795_000_000_000_000
 
 
@@ -24,6 +27,8 @@ def home(catalog: CatalogServer, tmp_path_factory: pytest.TempPathFactory) -> Pa
     home = tmp_path_factory.mktemp("home")
     replace_rows(home, FUNNEL, [])
     replace_rows(home, "gold.sketches", [])
+    replace_rows(home, COSTS, [])
+    replace_rows(home, ORDERS, [])
     catalog.register(home)
     catalog.run("CREATE DATABASE IF NOT EXISTS ops")
     catalog.run(f"CREATE TABLE ops.reads ({READS.ddl}) USING delta")
@@ -34,6 +39,10 @@ def home(catalog: CatalogServer, tmp_path_factory: pytest.TempPathFactory) -> Pa
         {"channel": "Email", "sessions": 2, "visitors": sketch_visitors(["ben", "cid"]), "orders": 0},
     ]
     append_rows(home, "gold.sketches", [{**row, "order_values": sketch_values([])} for row in sketches])
+    spent = {"campaign_name": "brand", "day": date(2026, 3, 1), "platform": "ads", "currency": "EUR"}
+    append_rows(home, COSTS, [{**spent, "cost": Decimal(7), "reporting_cost": Decimal(7)}])
+    compared = {"order_id": "o1", "difference": "other value", "events": 1, "is_older": False}
+    append_rows(home, ORDERS, [compared])
     return home
 
 
@@ -58,7 +67,7 @@ def test_queries_are_translated_and_run_in_the_warehouse(catalog: CatalogServer)
     query = f"SELECT upper(step) AS step, {count} AS n FROM {FUNNEL} GROUP BY ALL"
     assert sorted(lines_of("sql", query), key=repr) == [{"step": "ORDER", "n": 1}, {"step": "VISIT", "n": 2}]
     assert {row["table"] for row in lines_of("sql", "SHOW TABLES") if row["is_there"]} == {
-        FUNNEL, "gold.sketches", "ops.reads",
+        FUNNEL, "gold.sketches", COSTS, ORDERS, "ops.reads",
     }  # fmt: skip
     assert "visitors" in {row["column_name"] for row in lines_of("sql", f"DESCRIBE {FUNNEL}")}
 
@@ -98,3 +107,10 @@ def test_reads_are_recorded_in_the_catalog_and_found_once_rows_are_corrected(hom
     replace_rows(home, FUNNEL, [{"step": "visit", "visitors": 3}, {"step": "order", "visitors": 1}])
     (row,) = [each for each in lines_of("reads", "--corrected", FUNNEL) if each["subject"] == query]
     assert row["corrected_rows"] == 1
+
+
+def test_costs_and_orders_are_read_from_the_catalog() -> None:
+    (cost,) = lines_of("costs")
+    assert (cost["campaign_name"], cost["days"], cost["nearest_name"]) == ("brand", 1, None)
+    (order,) = lines_of("orders")
+    assert (order["order_id"], order["difference"]) == ("o1", "other value")
