@@ -140,6 +140,7 @@ setting whose default is none.
 | `collect/` | logs of collectors: events that wait for Kafka, shed events, receipts |
 | `kafka/` | data of the local broker |
 | `manifests/` | what clients sent |
+| `privacy/` | register of privacy requests, its keys, certificates, erasures that have not ended |
 | `rejected/` | lines that `millrace load` could not read |
 | `mlflow/` | MLflow's runs and models |
 | `quality/` | expectation reports |
@@ -147,6 +148,7 @@ setting whose default is none.
 | `run/` | locks and process ids |
 | `serve/` | webhooks of the streaming API |
 | `serving/` | key of masked values and of cookies |
+| `shop/` | database of the sample shop |
 | `spark/` | scratch space |
 
 A home has one workspace and one Spark application that writes, which locks ensure. Readers (`sql`, `status`,

@@ -130,7 +130,8 @@ class Settings(BaseSettings):
     mlflow_quality_experiment: str = Field("quality", description="MLflow experiment of the job quality")
     mlflow_model: str = Field("attribution-model", description="name of the models registered in MLflow")
     alert_webhook: str | None = Field(
-        None, description="URL that receives alerts as JSON by POST when gold is held; unset, none"
+        None,
+        description="URL that gets alerts as JSON by POST: gold is held, or an expectation newly warns",
     )
     alert_secret: SecretStr | None = Field(
         None, description="key that signs alerts; read from the environment only, never from bundle.yml"

@@ -39,7 +39,7 @@ REJECTED_CHANGES = Table(
     writer="dimensions",
     key=("topic", "partition", "offset"),
     columns=(
-        Column("reason", "string", "empty, not_json, bad_change or unknown_table"),
+        Column("reason", "string", "empty, not_json or bad_change"),
         Column("value", "binary", "value, byte for byte"),
         Column("topic", "string", "Kafka topic", provenance=True),
         Column("partition", "int", "Kafka partition", provenance=True),

@@ -20,9 +20,9 @@ def run(
     """Run jobs of bundle.yml until Ctrl-C, or with --once until they have caught up.
 
     Jobs: ingest (bronze), refine (silver), repair (late events), dimensions (the shop's
-    database), publish (gold), quality (expectations
-    and their report), attribution-model (data-driven credit), maintenance (compaction and VACUUM). The
-    last three are scheduled and end by themselves. While `millrace up` runs, use --once: it waits until
+    database), publish (gold), quality (expectations and their report), attribution-model
+    (data-driven credit), maintenance (compaction and VACUUM), retention (conf/retention.yml). The
+    last four are scheduled and end by themselves. While `millrace up` runs, use --once: it waits until
     the running jobs have caught up.
     """
     from millrace.local.bundle.jobs import select_jobs

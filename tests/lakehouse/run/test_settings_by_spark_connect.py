@@ -8,6 +8,7 @@ from pyspark.errors import PySparkException
 from gold.traffic import traffic_progress
 from kit.catalog_server import CatalogServer
 from lakehouse.delta import commit_metadata, merge_session
+from lakehouse.erasure import purge
 from lakehouse.maintenance import spark_table
 from lakehouse.readers.sql_warehouse import SparkConnect
 from lakehouse.run import batch_settings
@@ -19,6 +20,7 @@ NEEDED = {
     f"{commit_metadata._WRITE_OPTIONS}txnVersion": "1",
     traffic_progress._SKIP_EMPTY_COMMITS: "false",
     **merge_session._SETTINGS,
+    **purge._NOW,
 }
 """A job fails where one of these is refused."""
 LEFT_OUT = {
