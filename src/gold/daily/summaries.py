@@ -92,7 +92,7 @@ class Summaries:
     def _sum_days(self, known: int, now: Published) -> None:
         self._rows, days = self._new_minutes() if known > self.done else (0, [])
         days += self._days_of_costs()
-        self._run.tune_for_batch(self._rows)
+        self._tune_for(0)
         if days or known > self.done or self._people.is_stale(now.side_input_upto):
             self._update_days(days, now)
 
@@ -119,12 +119,15 @@ class Summaries:
             shop = to_micros(self._customers.through) if rules.of_customers else 0
             events = self._tune_for(self._daily.count_events(days))
             self._daily.update(days, dimensions, rules, now.upto, events, shop=shop)
-            self._run.tune_for_batch(self._rows)
+            self._tune_for(0)
         self._people.update_persons(self.done, dimensions, now.upto, now.side_input_upto)
 
     def _tune_for(self, events: int) -> int:
-        """Tune the session for a number of events that are read; return it."""
-        self._run.tune_for_batch(self._rows, events)
+        """Tune the session for the new minutes and a number of events that are read; return it.
+
+        Persons, items and orders to update are as many as new minutes, of any number of micro-batches.
+        """
+        self._run.tune_for_batch(self._rows, events, keys=self._rows)
         return events
 
     def _update_customers(self, now: Published) -> None:
@@ -137,5 +140,5 @@ class Summaries:
             dimensions, names = self._dimensions.load_all(now.watermark), (DIMENSION_PERFORMANCE.name,)
             events, shop = self._tune_for(self._daily.count_events(days, names)), to_micros(through)
             self._daily.update(days, dimensions, rules, now.upto, events, names, shop=shop)
-            self._run.tune_for_batch(self._rows)
+            self._tune_for(0)
         self._customers.through = through

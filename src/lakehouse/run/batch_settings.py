@@ -33,6 +33,9 @@ READ_PER_ROW = 6
 So queries that read 300,000 events are compiled by stage: docs/decisions/0077.
 """
 
+MOST_BROADCAST_KEYS = 500_000
+"""Keys that history is searched by, from which on both are shuffled instead: docs/decisions/0077."""
+
 ROWS_PER_FILE = 100_000
 """Rows of a micro-batch per file that an append writes."""
 
@@ -41,6 +44,7 @@ _SMALL_BATCH_SETTINGS = {_BY_STAGE: "false", "spark.sql.files.minPartitionNum": 
 _INTERPRETED = {_MODE: "NO_CODEGEN", **_SMALL_BATCH_SETTINGS}
 _COMPILED = {_MODE: "FALLBACK", _BY_STAGE: "true"}
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_WITHOUT_BROADCASTS = {"spark.sql.optimizer.disableHints": "true"}
 
 
 class BatchSettings:
@@ -56,16 +60,22 @@ class BatchSettings:
         self._partitions = shuffle_partitions
         self._defaults: dict[str, str | None] = {}
 
-    def choose(self, rows: int, read: int = 0) -> None:
+    def choose(self, rows: int, read: int = 0, keys: int = 0) -> None:
         """Choose the settings for the next micro-batch.
 
         Args:
             rows: its number of rows.
             read: number of events of the history that it reads and shuffles.
+            keys: number of keys that it searches the history by, if there may be more than rows of a
+                micro-batch.
         """
         if not self._defaults:
-            self._defaults = {name: _try_to_get(self._spark, name) for name in _INTERPRETED}
-        _try_to_set_all(self._spark, {**self._defaults, **_settings_for(max(rows, read // READ_PER_ROW))})
+            chosen = {**_INTERPRETED, **_WITHOUT_BROADCASTS}
+            self._defaults = {name: _try_to_get(self._spark, name) for name in chosen}
+        wanted = {**self._defaults, **_settings_for(max(rows, read // READ_PER_ROW))}
+        if keys > MOST_BROADCAST_KEYS:
+            wanted.update(_WITHOUT_BROADCASTS)
+        _try_to_set_all(self._spark, wanted)
         if partitions := self._partitions or _partitions_for(rows, read, cores_of(self._spark)):
             _try_to_set(self._spark, _PARTITIONS, str(partitions))
 

@@ -97,12 +97,14 @@ class JobContext:
             self._reused[type(computed)] = earlier = computed
         return earlier
 
-    def tune_for_batch(self, rows: int, read: int = 0) -> None:
+    def tune_for_batch(self, rows: int, read: int = 0, keys: int = 0) -> None:
         """Choose the session's settings for a micro-batch, or for another computation over so many rows.
 
         Args:
             rows: number of new rows.
             read: number of events of the history that it reads and shuffles.
+            keys: number of keys that it searches the history by, if there may be more than rows of a
+                micro-batch.
         """
-        self._batch_settings.choose(rows, read)
+        self._batch_settings.choose(rows, read, keys)
         self.lake.files_per_append = max(1, rows // ROWS_PER_FILE)

@@ -1,4 +1,4 @@
-"""Days with too many events for a checkpoint."""
+"""Days with too many events for a checkpoint, and more persons to update than are broadcast."""
 
 from pathlib import Path
 
@@ -16,11 +16,12 @@ from lakehouse.run import batch_settings
 pytestmark = pytest.mark.long
 
 
-def test_days_without_checkpoint_and_in_many_partitions_equal_the_oracle(
+def test_days_without_checkpoint_in_many_partitions_and_shuffled_keys_equal_the_oracle(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(update, "MOST_CHECKPOINTED", 20)
     monkeypatch.setattr(batch_settings, "MOST_ROWS_PER_PARTITION", 20)
+    monkeypatch.setattr(batch_settings, "MOST_BROADCAST_KEYS", 20)
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     for records in cut(deliver(60, 7), 3, 7):

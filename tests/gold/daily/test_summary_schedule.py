@@ -33,7 +33,8 @@ class Clock:
     def monotonic(self) -> float:
         return self.now
 
-    def tune(self, rows: int, read: int = 0) -> None:
+    def tune(self, rows: int, read: int = 0, keys: int = 0) -> None:
+        assert keys == rows, "persons to update are as many as new minutes"
         self.tuned.append((rows, read))
 
     def join(self, upto: datetime, _heard: datetime) -> None:

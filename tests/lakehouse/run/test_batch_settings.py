@@ -9,6 +9,7 @@ from pyspark.errors import AnalysisException
 
 from lakehouse.run.batch_settings import (
     INTERPRETED_ROWS,
+    MOST_BROADCAST_KEYS,
     MOST_ROWS_PER_PARTITION,
     ROWS_PER_FILE,
     ROWS_PER_PARTITION,
@@ -104,6 +105,17 @@ def test_shuffle_has_partitions_of_setting_or_by_rows(
     conf = Conf()
     BatchSettings(session(conf, cores), configured).choose(rows, read)
     assert conf.values[SHUFFLE_PARTITIONS] == wanted
+
+
+def test_many_keys_are_shuffled_until_the_next_batch() -> None:
+    conf, hints = Conf(), "spark.sql.optimizer.disableHints"
+    settings = BatchSettings(session(conf))
+    settings.choose(10 * MOST_BROADCAST_KEYS, keys=MOST_BROADCAST_KEYS)
+    assert hints not in conf.values, "rows of a micro-batch and few keys"
+    settings.choose(1, keys=MOST_BROADCAST_KEYS + 1)
+    assert conf.values[hints] == "true"
+    settings.choose(1)
+    assert hints not in conf.values
 
 
 def test_settings_that_the_runtime_rejects_are_ignored() -> None:

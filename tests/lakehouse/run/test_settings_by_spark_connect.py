@@ -25,6 +25,7 @@ NEEDED = {
 """A job fails where one of these is refused."""
 LEFT_OUT = {
     **batch_settings._INTERPRETED,
+    **batch_settings._WITHOUT_BROADCASTS,
     batch_settings._PARTITIONS: "2",
     **spark_table._SETTINGS,
     f"{spark_table._OPTIMIZE}.maxFileSize": "1",
