@@ -60,7 +60,7 @@ _FOLDED_COLUMNS = (*dict.fromkeys((*Event._fields, *EVENT_COLUMNS)), "ingested_a
 
 
 def high_water_marks(lake: Lakehouse) -> dict[str, datetime]:
-    """By table that refine writes, the ingest stamp up to which it has; `lake` is that of the job refine."""
+    """By table, the ingest stamp through which it has refine's input; `lake` is that of the job refine."""
     folded = (*FOLDED, SEARCH_RESULTS, EXCHANGE_RATES, COST_RECORDS, CAMPAIGN_COSTS)
     names = (*(name for name, _ in _OUTPUTS), *(table.name for table in folded))
     return {name: lake.high_water_mark(name) or EPOCH for name in names}

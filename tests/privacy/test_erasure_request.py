@@ -132,6 +132,23 @@ def test_status_names_an_erasure_until_it_has_ended(settings: Settings) -> None:
     assert due_requests(settings) == []
 
 
+@pytest.mark.parametrize("state", ["open", "closed"])
+def test_identities_of_an_interrupted_erasure_stay_whatever_was_entered_since(
+    settings: Settings, state: str
+) -> None:
+    number, person = prepare_erasure(settings, None, ["ann"], [], "letter")
+    register = Register(settings.home)
+    register.add_step(number, "silver", NOW)
+    if state == "open":
+        register.add_proof(number, "0" * 64, False, "found", NOW)
+    else:
+        register.close(number, "withdrawn", NOW)
+    assert register.find(number).state == state
+    prepare_erasure(settings, None, ["eve"], [], "other")
+    assert prepare_erasure(settings, number, [], [], "") == (number, person)
+    assert register.find(number).steps == {"silver"}
+
+
 def test_identities_of_an_erasure_that_ended_before_a_crash_are_removed(settings: Settings) -> None:
     number, _ = prepare_erasure(settings, None, ["ann"], [], "letter")
     Register(settings.home).add_erasure(number, "3 records erased", {}, NOW)

@@ -65,7 +65,8 @@ def item_rows(conversions: DataFrame, trails: DataFrame, events: DataFrame, know
 
 def _lines(conversions: DataFrame, events: DataFrame) -> DataFrame:
     """Conversions with the products of their events: one row each, or one without a product."""
-    sent = semi_join(events.select("event_id", "properties"), conversions, "event_id")
+    goals = events.where("goal IS NOT NULL").select("event_id", "properties")
+    sent = semi_join(goals, conversions, "event_id")
     listed = F.from_json("properties", _PRODUCTS)["products"]
     named = F.filter(listed, lambda each: each["product_id"].isNotNull())
     products = sent.select("event_id", F.posexplode(named).alias("place", "product"))

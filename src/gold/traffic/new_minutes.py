@@ -43,7 +43,7 @@ class NewMinutes:
     def sharing_windows(self, minutes: DataFrame, places: DataFrame | None) -> DataFrame:
         """Rows of minutes that may share a window with a new one of the same visitor.
 
-        The visitors are broadcast, unless they are many.
+        Many visitors are not restricted to spans of theirs.
 
         Args:
             minutes: rows with `visitor_id` and `minute`, a timestamp.

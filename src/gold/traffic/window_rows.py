@@ -31,7 +31,7 @@ def read_affected_rows(
 
     Args:
         lake: the tables.
-        differences: checkpointed; None if there are none. The starts of their windows are broadcast.
+        differences: checkpointed; None if there are none.
         near: time ranges that contain these starts.
         watermark: how far results are complete.
         rules: of all windows.

@@ -1,4 +1,7 @@
-"""Selects rows of a table's history by keys of a micro-batch: the keys are broadcast, the history is not."""
+"""Selects rows of a table's history by keys of a micro-batch: the keys are broadcast, the history is not.
+
+Summaries of many micro-batches shuffle both, see `lakehouse.run.batch_settings.MOST_BROADCAST_KEYS`.
+"""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

@@ -34,7 +34,7 @@ So queries that read 300,000 events are compiled by stage: docs/decisions/0077.
 """
 
 MOST_BROADCAST_KEYS = 500_000
-"""Keys that history is searched by, from which on both are shuffled instead: docs/decisions/0077."""
+"""Keys that history is searched by, at most; more are shuffled, with the history: docs/decisions/0077."""
 
 ROWS_PER_FILE = 100_000
 """Rows of a micro-batch per file that an append writes."""

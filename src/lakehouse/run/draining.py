@@ -1,7 +1,7 @@
-"""Draining: a job of an application waits until the jobs downstream of refine have processed what it has.
+"""Draining: a job of an application, as erase, waits until the jobs downstream of refine have caught up.
 
-Under a steady load refine is always ahead of them. So it starts no micro-batch until then, and they start
-theirs without a pause. Jobs of other applications are not affected.
+Under a steady load refine is always ahead of them. So refine starts no micro-batch until the waiting job has
+ended, and the jobs downstream start theirs without a pause. Jobs of other applications are not affected.
 """
 
 import threading

@@ -66,9 +66,11 @@ def erase(
             "Give --user, --visitor, --file or --request, or --requests, or --expired",
         )
     and_then = _Then(settings, prove, topic or (), from_kafka)
-    if request and from_kafka and Register(settings.home).find(request).state in ("erased", "proven"):
-        _erase_from_kafka(settings, request)
-        return
+    if request and from_kafka:
+        known = Register(settings.home).find(request)
+        if known.was_erased and not known.is_erasing:
+            _erase_from_kafka(settings, request)
+            return
     if requests:
         raise typer.Exit(_erase_requests(settings, requests, and_then))
     if expired:

@@ -24,7 +24,7 @@ from silver.repair_job import repair
 JOBS: dict[str, Callable[[JobContext], None]] = {"refine": refine, "repair": repair, "publish": publish}
 """The jobs that update silver and gold, in order."""
 
-_LONGEST_STANDSTILL = timedelta(minutes=15)
+_STANDSTILL = timedelta(minutes=15)
 
 
 def catch_up(run: JobContext) -> None:
@@ -37,15 +37,16 @@ def catch_up(run: JobContext) -> None:
 def caught_up(run: JobContext, stopped: MillraceError) -> Iterator[JobContext]:
     """Wait until the jobs have caught up, and hold the locks; yields a context without a slot.
 
-    A continuous refine of this application is always ahead under a steady load. So it starts no micro-batch
-    from when it has processed what had arrived at first, and the others need one more micro-batch at most.
+    A continuous refine of this application is always ahead under a steady load. So refine starts no
+    micro-batch any more once it has processed what had arrived when the wait began, and each of the others
+    needs one more micro-batch, or a quarter of an hour has passed.
 
     Args:
         run: the job's context.
         stopped: what is raised if the job is stopped.
 
     Raises:
-        MillraceError: if gold is held back, the jobs make no progress, or the job was stopped.
+        MillraceError: if gold is held back, repair and publish make no progress, or the job was stopped.
     """
     ledger = Ledger(run.lake)
     wait = _Wait(run, ledger)
@@ -83,34 +84,36 @@ class _Wait:
         self._ledger = ledger
         self._arrived = _position(ledger.last("ingest"))
         self._seen: list[int | None] = []
-        self._advanced_at = time.monotonic()
+        self._began_at = self._advanced_at = time.monotonic()
         self._logged_at = -math.inf
         self.drains = False
 
     def may_drain(self) -> bool:
-        """Whether refine has processed what had arrived, and the others need one more micro-batch at most."""
+        """Whether refine has processed what had arrived, and the others should catch up with it now."""
         refined, *followers = map(self._ledger.last, JOBS)
-        most = self._run.settings.max_batch_rows
-        return _position(refined) >= self._arrived and all(self._backlog(each) <= most for each in followers)
+        most, waited = self._run.settings.max_batch_rows, time.monotonic() - self._began_at
+        is_near = all(self._backlog(each) <= most for each in followers)
+        return _position(refined) >= self._arrived and (is_near or waited > _STANDSTILL.total_seconds())
 
     def report(self) -> None:
         """Log what is waited for, once per trigger interval.
 
         Raises:
-            MillraceError: if the jobs have made no progress for a quarter of an hour.
+            MillraceError: if repair and publish have made no progress for a quarter of an hour.
         """
-        now, seen = time.monotonic(), _batches(self._ledger)
+        now, (_, *seen) = time.monotonic(), _batches(self._ledger)
         if seen != self._seen:
             self._seen, self._advanced_at = seen, now
-        if now - self._advanced_at > _LONGEST_STANDSTILL.total_seconds():
+        if now - self._advanced_at > _STANDSTILL.total_seconds():
             raise MillraceError(
-                "refine, repair and publish have not caught up, and made no progress for 15 minutes",
+                "repair and publish have not caught up, and made no progress for 15 minutes",
                 "See with `millrace status` whether they run, and begin again",
             )
         if now - self._logged_at >= self._run.settings.trigger_interval.total_seconds():
             self._logged_at = now
             rows = max(map(self._backlog, map(self._ledger.last, list(JOBS)[1:])))
-            self._run.log(f"waiting until repair and publish have caught up: {rows:,} events")
+            behind = f": {rows:,} events" if rows else ""
+            self._run.log(f"waiting until repair and publish have caught up{behind}")
 
     def _backlog(self, follower: Entry | None) -> int:
         return sum(each.input_rows for each in self._ledger.after("refine", _position(follower)))

@@ -44,7 +44,7 @@ def prepare_erasure(
         MillraceError: if there are no identities, or they are not those of the request.
     """
     register = Register(settings.home)
-    _remove_ended(register, settings.home)
+    remove_ended(register, settings.home)
     if number and (folder := WorkFolder(settings.home, number)).is_there:
         person = folder.person()
         if {*users, *visitors} - {*person.texts}:
@@ -68,6 +68,7 @@ def prepare_expired(settings: Settings) -> tuple[str, Person] | None:
     Raises:
         MillraceError: if persons are kept without end.
     """
+    remove_ended(Register(settings.home), settings.home)
     kept = load_retention(settings.conf).persons
     if kept is None:
         raise MillraceError(
@@ -77,15 +78,14 @@ def prepare_expired(settings: Settings) -> tuple[str, Person] | None:
         person = find_expired(partial(table_scan.scan, settings), datetime.now(timezone.utc) - kept)
     if not person.identities:
         return None
-    register = Register(settings.home)
-    _remove_ended(register, settings.home)
-    return _enter(register, settings, None, person, EXPIRED)
+    return _enter(Register(settings.home), settings, None, person, EXPIRED)
 
 
-def _remove_ended(register: Register, home: Path) -> None:
+def remove_ended(register: Register, home: Path) -> None:
     """Remove the identities of erasures that had ended when their process was killed."""
+    requests = {each.id: each for each in register.requests()}
     for number in unfinished(home):
-        if register.find(number).state != "erasing":
+        if number in requests and requests[number].was_erased and not requests[number].is_erasing:
             WorkFolder(home, number).remove()
 
 

@@ -4,7 +4,7 @@ from datetime import datetime, timezone
 
 from lakehouse.run.job import JobContext
 from millrace.operations.erase import erase_job
-from millrace.operations.erasure_request import EXPIRED, prepare_expired
+from millrace.operations.erasure_request import EXPIRED, prepare_expired, remove_ended
 from privacy.erasure.retention import FILE, load_retention
 from privacy.erasure.unfinished import unfinished
 from privacy.requests.register import Register
@@ -21,6 +21,7 @@ def apply_retention(run: JobContext) -> None:
         run.log(f"everything is kept without end, by conf/{FILE}")
         return
     register = Register(run.settings.home)
+    remove_ended(register, run.settings.home)
     for number in unfinished(run.settings.home):
         if register.find(number).reference == EXPIRED:
             erase_job(number).body(run)

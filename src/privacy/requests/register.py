@@ -36,6 +36,7 @@ class Request:
         steps: of its erasure, which are done.
         versions: by table, its versions before and after the erasure.
         was_erased: whether an erasure has ended.
+        is_erasing: whether one was started and has not ended, whatever was entered since.
     """
 
     id: str
@@ -49,6 +50,7 @@ class Request:
     steps: frozenset[str] = frozenset()
     versions: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     was_erased: bool = False
+    is_erasing: bool = False
 
     def is_due(self, now: datetime) -> bool:
         """Whether it is open, and its deadline is near or over."""
@@ -218,10 +220,11 @@ def _after(before: Request | None, entry: Entry) -> Request:
     after = replace(before, state=states[entry["event"]], note=entry["note"])
     match entry["event"]:
         case "erasing":
-            return replace(after, shared=frozenset(entry["shared"]), steps=frozenset(), versions={})
+            shared = frozenset(entry["shared"])
+            return replace(after, shared=shared, steps=frozenset(), versions={}, is_erasing=True)
         case "step":
             return replace(after, steps=after.steps | {entry["step"]})
         case "erased":
             versions = {name: (before_, now) for name, (before_, now) in entry["versions"].items()}
-            return replace(after, versions=versions, was_erased=True)
+            return replace(after, versions=versions, was_erased=True, is_erasing=False)
     return after

@@ -129,6 +129,26 @@ def test_refine_is_drained_once_it_has_what_had_arrived_and_one_batch_is_behind(
         assert ledger.at["refine"] >= 9
 
 
+class Lagging(SteadyLoad):
+    """A ledger whose jobs stay more than a micro-batch behind refine, unless they are drained."""
+
+    def wait(self, sequence: int, seconds: float, stop: threading.Event) -> None:
+        behind = dict.fromkeys(("repair", "publish"), self.at["refine"] - 5)
+        super().wait(sequence, seconds, stop)
+        if self.drained_since is None:
+            self.at |= behind
+
+
+def test_refine_is_drained_after_a_quarter_of_an_hour_in_any_case(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = load(Lagging())
+    ledger.at |= {"ingest": 9, "refine": 8}
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 60.0 * ledger.sequence))
+    with caught_up(context(), STOPPED):
+        assert ledger.drained_since == 17
+
+
 def test_erasure_starts_over_no_half_written_batch(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = load(SteadyLoad())
     monkeypatch.setattr(module, "_is_interrupted", lambda _run, _ledger: ledger.sequence < 20)
