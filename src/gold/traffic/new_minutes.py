@@ -43,7 +43,7 @@ class NewMinutes:
     def sharing_windows(self, minutes: DataFrame, places: DataFrame | None) -> DataFrame:
         """Rows of minutes that may share a window with a new one of the same visitor.
 
-        Many visitors are not restricted to spans of theirs.
+        Above `_MAX_BROADCAST_ROWS` new minutes, all minutes of their visitors.
 
         Args:
             minutes: rows with `visitor_id` and `minute`, a timestamp.
