@@ -1,10 +1,12 @@
 """Sends messages to Kafka without the log: acknowledged by Kafka, or sent once without retries."""
 
+import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
-from time import time_ns
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -14,6 +16,9 @@ from intake.producers import event_headers
 from intake.segment_requests import Message as Event
 
 _POLL_SECONDS = 0.1
+_FAILED_SECONDS = 15.0
+"""Seconds for the reports of a producer that has failed; it waits for Kafka for less."""
+_LOG = logging.getLogger(__name__)
 MakeProducer = Callable[[], Producer]
 
 
@@ -65,8 +70,9 @@ class DirectSender:
 
         Raises:
             OverloadedError: if too much is waiting for Kafka.
+            UnavailableError: if the producer does not take them.
         """
-        sending = self._send(self._durable.connected(), source, receipt, messages)
+        sending = self._send(self._durable, source, receipt, messages)
         answer: Future[None] = Future()
 
         def finish(done: "Future[None]") -> None:
@@ -86,8 +92,9 @@ class DirectSender:
 
         Raises:
             OverloadedError: if too much is waiting for Kafka.
+            UnavailableError: if the producer does not take them.
         """
-        sending = self._send(self._once.connected(), source, receipt, messages)
+        sending = self._send(self._once, source, receipt, messages)
         self._log.count(source, Tally(received=len(messages)))
 
         def finish(done: "Future[None]") -> None:
@@ -99,48 +106,75 @@ class DirectSender:
 
     def stop(self, seconds: float) -> None:
         """Wait up to so many seconds for Kafka's delivery reports, then stop."""
-        for producer in (self._durable, self._once):
-            producer.stop(seconds)
+        for reports in [producer.disconnect(seconds) for producer in (self._durable, self._once)]:
+            if reports is not None:
+                reports.join()
 
-    def _send(self, producer: Producer, source: str, receipt: str, messages: Sequence[Event]) -> _Sending:
-        sending = _Sending(receipt, source, time_ns() // 1000, len(messages))
+    def _send(
+        self, producers: "_PolledProducer", source: str, receipt: str, messages: Sequence[Event]
+    ) -> _Sending:
+        producer = producers.connected()
+        sending = _Sending(receipt, source, time.time_ns() // 1000, len(messages))
         headers = event_headers(source, self._node)
         try:
             for message in messages:
                 producer.produce(
                     self._topic, message.value, message.key, headers=headers, on_delivery=sending.report
                 )
-        except (BufferError, KafkaException) as error:
+        except BufferError as error:
             raise OverloadedError from error  # the client sends all messages again, with the same UIDs
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._FATAL:  # noqa: SLF001 - it takes nothing any more
+                _LOG.warning("Kafka's producer has failed, the next request gets a new one: %s", error)
+                producers.disconnect(_FAILED_SECONDS)
+            raise UnavailableError("Kafka's producer does not take the events") from error
         return sending
 
 
 class _PolledProducer:
-    """A producer that connects on first use, and the thread that polls its delivery reports."""
+    """A producer that connects on first use, and the thread that reads its delivery reports. Not thread-safe.
+
+    Args:
+        make: creates the producer.
+    """
 
     def __init__(self, make: MakeProducer) -> None:
         self._make = make
-        self._producer: Producer | None = None
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._reports: _ReportReader | None = None
 
     def connected(self) -> Producer:
-        """The connected producer. Not thread-safe."""
-        if self._producer is None:
-            self._producer = self._make()
-            self._thread = threading.Thread(
-                target=self._poll, args=(self._producer,), name="kafka-answers", daemon=True
-            )
-            self._thread.start()
-        return self._producer
+        """The connected producer."""
+        if self._reports is None:
+            self._reports = _ReportReader(self._make())
+            self._reports.start()
+        return self._reports.producer
 
-    def stop(self, seconds: float) -> None:
-        """Wait up to so many seconds for delivery reports, then stop the thread."""
-        if self._producer is not None and self._thread is not None:
-            self._producer.flush(seconds)
-            self._stop.set()
-            self._thread.join()
+    def disconnect(self, seconds: float) -> "_ReportReader | None":
+        """Connect again on the next use. Returns the thread, which still reads reports for some seconds."""
+        reports, self._reports = self._reports, None
+        if reports is not None:
+            reports.end(seconds)
+        return reports
 
-    def _poll(self, producer: Producer) -> None:
-        while not self._stop.is_set():
-            producer.poll(_POLL_SECONDS)
+
+class _ReportReader(threading.Thread):
+    """Reads the delivery reports of a producer.
+
+    Args:
+        producer: the producer.
+    """
+
+    def __init__(self, producer: Producer) -> None:
+        super().__init__(name="kafka-answers", daemon=True)
+        self.producer = producer
+        self._until: float | None = None
+
+    def end(self, seconds: float) -> None:
+        """End once all reports have come, or after so many seconds."""
+        self._until = time.monotonic() + seconds
+
+    def run(self) -> None:
+        """Read reports until the end."""
+        while self._until is None or (len(self.producer) and time.monotonic() < self._until):
+            with suppress(KafkaException):  # a fatal error, which `produce` raises as well
+                self.producer.poll(_POLL_SECONDS)
