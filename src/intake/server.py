@@ -1,6 +1,8 @@
 """Runs the collector: HTTP server, log and forwarder."""
 
 import logging
+import signal
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,9 +104,17 @@ def serve(served: Served) -> None:
         timeout_graceful_shutdown=2,
         **(served.tls.options() if served.tls else {}),
     )
+    server = uvicorn.Server(config)
+    _stop_on_sigterm(server)
     try:
-        uvicorn.Server(config).run()
+        server.run()
     finally:
         direct.stop(_DRAIN_SECONDS)
         forwarder.stop(_DRAIN_SECONDS)
         log.close()
+
+
+def _stop_on_sigterm(server: uvicorn.Server) -> None:
+    """Let SIGTERM only stop the server, which raises it again afterwards: that would end the process."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, server.handle_exit)
