@@ -139,14 +139,16 @@ class Subscription:
         """Groups of the channel, until the next one is no longer kept, or a table was recreated."""
         channel, self._last = self._channel, time.monotonic()
         while channel.generation == self._generation:
-            if (quiet := self._last + self.terms.heartbeat - time.monotonic()) <= 0:
-                self._last = time.monotonic()
-                yield self._heartbeat()
-            if self._place == channel.end:
-                await channel.news_within(max(quiet, 0))
-                continue
-            if (pause := self._sent + self.terms.interval - time.monotonic()) > 0:
-                await asyncio.sleep(min(pause, max(quiet, 0)))  # until a heartbeat is due
+            now, has_news = time.monotonic(), self._place != channel.end
+            quiet, pause = self._last + self.terms.heartbeat - now, self._sent + self.terms.interval - now
+            if not has_news or pause > 0:  # no group is due
+                if quiet <= 0:
+                    self._last = now
+                    yield self._heartbeat()
+                if has_news:
+                    await asyncio.sleep(min(pause, max(quiet, 0)))  # until a heartbeat is due
+                else:
+                    await channel.news_within(max(quiet, 0))
                 continue
             waiting = channel.bytes_ended - self._bytes
             if (warning := self._warning(waiting)) is not None:
