@@ -31,6 +31,12 @@ CREATE TABLE IF NOT EXISTS lease (
 );
 """
 _BUSY_SECONDS = 10.0
+_WITHOUT_PENDING = (
+    "id, reader, url, wanted, interval, secret, position, sent, NULL AS pending_body, failing_since, "
+    "last_error, disabled_at"
+)
+"""Columns without the pending delivery, whose body has up to 16 MiB."""
+
 _OWNED = "EXISTS (SELECT * FROM lease WHERE owner = :owner)"
 
 
@@ -70,13 +76,16 @@ class WebhookStore:
         )
 
     def all(self) -> list[Webhook]:
-        """The webhooks, in the order of their registration."""
+        """The webhooks without their pending deliveries, in the order of their registration."""
         with self._connection() as connection:
-            return [_webhook(row) for row in connection.execute("SELECT * FROM webhooks ORDER BY rowid")]
+            found = connection.execute(f"SELECT {_WITHOUT_PENDING} FROM webhooks ORDER BY rowid")
+            return [_webhook(row) for row in found]
 
     def get(self, webhook_id: str) -> Webhook | None:
         """A webhook by id."""
-        return next((webhook for webhook in self.all() if webhook.id == webhook_id), None)
+        with self._connection() as connection:
+            row = connection.execute("SELECT * FROM webhooks WHERE id = ?", (webhook_id,)).fetchone()
+            return None if row is None else _webhook(row)
 
     def remove(self, webhook_id: str, reader: str) -> bool:
         """Remove a webhook of a reader; False if the reader has none with that id."""

@@ -176,7 +176,7 @@ def test_deliveries_stop_even_if_a_cancellation_is_lost(
     with delivered() as receiver:
 
         async def work(store: WebhookStore) -> None:
-            await wait_until(lambda: store.all()[0].pending)
+            await wait_until(lambda: (found := store.get("whk_1")) and found.pending)
 
         started = time.monotonic()
         run_with_deliveries(tmp_path, receiver, Retries(first=30, longest=60), work)
@@ -195,7 +195,8 @@ def test_webhook_that_keeps_failing_is_disabled_and_logged(
 
         with caplog.at_level(logging.WARNING, "serving"):
             run_with_deliveries(tmp_path, receiver, Retries(first=0.01, longest=0.05, give_up=0.3), work)
-        found = WebhookStore(tmp_path / "webhooks.db").all()[0]
+        found = WebhookStore(tmp_path / "webhooks.db").get("whk_1")
+        assert found is not None
         assert (found.position, found.sent, found.last_error) == (None, 0, "status 503")
         assert found.pending is not None
         assert "is disabled: status 503" in caplog.text
