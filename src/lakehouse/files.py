@@ -1,9 +1,13 @@
 """Files that are written as a whole: a reader finds the old content or the new one, never half of it."""
 
+import errno
 import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
+
+_NO_LINKS = (errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EINVAL)
+"""Errors of file systems without hard links."""
 
 
 def replace_file(path: Path, content: str | bytes, *, durable: bool = True, mode: int = 0o666) -> None:
@@ -29,13 +33,28 @@ def replace_file(path: Path, content: str | bytes, *, durable: bool = True, mode
 
 
 def create_secret(path: Path, content: str) -> None:
-    """Create a file that only its owner may read. If two processes do so, the first one's file stays."""
+    """Create a file that only its owner may read. If two processes do so, the first one's file stays.
+
+    A file system without hard links, as a workspace's volume may be, gets the file in one write.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    write_private(draft, content.encode())
-    with suppress(FileExistsError):
+    try:
+        write_private(draft, content.encode())
+        with suppress(FileExistsError):
+            _link(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _link(draft: Path, path: Path) -> None:
+    """Give a file a second name; write another one where there are no hard links."""
+    try:
         os.link(draft, path)
-    draft.unlink()
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        write_private(path, draft.read_bytes())
 
 
 def write_private(path: Path, content: bytes) -> None:
