@@ -67,7 +67,7 @@ class Job:
     def _run(self, given: Parameters, stop: threading.Event) -> None:
         settings = load_settings(**given.settings)
         try:
-            from lakehouse.run.job import JobContext
+            from lakehouse.run.job import JobContext, PrintingListener
             from lakehouse.run.job_session import get_or_start_session
         except ModuleNotFoundError as error:
             if error.name is None or error.name.split(".")[0] not in ("pyspark", "delta"):
@@ -76,9 +76,10 @@ class Job:
                 f"there is no Spark: the package {error.name} isn't installed",
                 "Run it on a workspace or a cluster, or install Millrace's wheel with the extra `local`",
             ) from error
+        listener = PrintingListener()
         with get_or_start_session(settings) as spark:
             for attempt in range(1, _ATTEMPTS + 1):
-                run = JobContext(self.name, spark, settings, given.once, stop, parameters=given.own)
+                run = JobContext(self.name, spark, settings, given.once, stop, listener, parameters=given.own)
                 if self._is_done(run, is_last=attempt == _ATTEMPTS) or stop.wait(_PAUSE_SECONDS * attempt):
                     return
 

@@ -1,5 +1,6 @@
 """The context of a running job: session, settings, tables, progress."""
 
+import sys
 import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -28,6 +29,15 @@ class JobListener:
 
     def log(self, job: str, line: str) -> None:
         """Called with a line for the job's log."""
+
+
+class PrintingListener(JobListener):
+    """Writes log lines to standard output, which a platform keeps as the log of a task."""
+
+    def log(self, job: str, line: str) -> None:
+        """Write a line, with the job's name."""
+        sys.stdout.write(f"{job}: {line}\n")
+        sys.stdout.flush()
 
 
 @dataclass

@@ -28,18 +28,18 @@ def get_or_start_session(settings: Settings) -> Iterator[SparkSession]:
     """
     there = SparkSession.getActiveSession() or _runtime_session()
     if there is not None:
-        session = isolated_session(there)
-        session.conf.set("spark.sql.session.timeZone", "UTC")
-        yield session
+        yield isolated_session(there)
         return
     with _starter()(settings) as started:
         yield started
 
 
 def isolated_session(spark: SparkSession) -> SparkSession:
-    """A new session with its own settings, where the application supports more than one."""
+    """A new session in UTC with its own settings, where the application supports more than one."""
     fresh = getattr(spark, "newSession", None)  # Spark Connect has none
-    return fresh() if fresh else spark
+    session: SparkSession = fresh() if fresh else spark
+    session.conf.set("spark.sql.session.timeZone", "UTC")  # it has the application's, not that of `spark`
+    return session
 
 
 def _runtime_session() -> SparkSession | None:

@@ -1,16 +1,9 @@
 """Runs commands that write to a catalog in the current Spark session."""
 
-import sys
-
-from lakehouse.run.job import JobContext, JobListener
+from lakehouse.run.job import JobContext, PrintingListener
 from lakehouse.run.job_session import get_or_start_session
 from lakehouse.settings import Settings
 from millrace.local.requests.engine_commands import EngineCommand
-
-
-class _Lines(JobListener):
-    def log(self, job: str, line: str) -> None:
-        sys.stdout.write(f"{job}: {line}\n")
 
 
 def run_on_catalog(settings: Settings, order: EngineCommand) -> None:
@@ -22,4 +15,4 @@ def run_on_catalog(settings: Settings, order: EngineCommand) -> None:
     with get_or_start_session(settings) as spark:
         for ordered in order.jobs():
             for job in ordered.jobs:
-                job.body(JobContext(job.name, spark, settings, once=True, listener=_Lines()))
+                job.body(JobContext(job.name, spark, settings, once=True, listener=PrintingListener()))
