@@ -29,7 +29,7 @@ from lakehouse.erasure.blank_records import blank_records
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.time_pruner import TimePruner
 from lakehouse.run.batch_source import Batch
-from lakehouse.run.concurrent import run_concurrently
+from lakehouse.run.concurrent import run_concurrently, run_in_order
 from lakehouse.run.job import JobContext
 from lakehouse.run.microbatch import Outcome, stamped_within
 from lakehouse.timestamps import EPOCH
@@ -107,7 +107,7 @@ class Refine:
     def _writes(
         self, classified: DataFrame, counts: Counts, batch: Batch, watermark: datetime | None
     ) -> list[Callable[[], None]]:
-        """The writes of the batch, which are independent of each other."""
+        """The writes of the batch: tasks that are independent of each other."""
         writes: list[Callable[[], None]] = [
             partial(self._append, classified, name, record_class, batch)
             for name, record_class in _OUTPUTS
@@ -116,8 +116,11 @@ class Refine:
         if watermark is not None:
             on_time = on_time_events(classified, _FOLDED_COLUMNS)
             recent = self._recent_sessions(on_time, batch)
+            results = partial(self._write_results, on_time, counts, batch, watermark)
+            # repair computes search results from silver.events, which may not be behind them
+            events = [writes.pop(0)] if counts.by_class[EVENT] else []
             writes.insert(0, partial(self._write_visits, on_time, recent, batch, watermark))
-            writes.append(partial(self._write_results, on_time, counts, batch, watermark))
+            writes.insert(1, partial(run_in_order, [*events, results]))
         if counts.by_class[ERASED]:
             writes.append(partial(self._erase, classified, batch))
         if counts.by_class[RATE] or counts.by_class[COST]:

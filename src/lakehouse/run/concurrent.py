@@ -30,6 +30,12 @@ def run_concurrently(tasks: Iterable[Callable[[], T]]) -> list[T]:
     return [future.result() for future in futures]
 
 
+def run_in_order(tasks: Iterable[Callable[[], None]]) -> None:
+    """Run tasks one after the other. An error ends them."""
+    for task in tasks:
+        task()
+
+
 def _with_properties(task: Callable[[], T]) -> Callable[[], T]:
     """The task in this thread's scheduler pool and with its job tags, which Spark keeps by thread."""
     return task if is_remote() else inheritable_thread_target(task)
