@@ -151,9 +151,7 @@ class Refine:
         history[SESSIONS.name] = history[SESSIONS.name].unionByName(recent)
         folded = fold_visits(events, history, self._visitor_rules(), watermark, filled)
         changes, extents, _ = checkpoint_changes(folded, FOLDED)
-        run_concurrently(
-            [partial(write_kind, lake, each, changes, extents, batch.upto, "is_open") for each in FOLDED]
-        )
+        run_concurrently([partial(write_kind, lake, each, changes, extents, batch.upto) for each in FOLDED])
 
     def _write_results(self, on_time: DataFrame, counts: Counts, batch: Batch, watermark: datetime) -> None:
         """Apply on-time events and the watermark to shown search results."""

@@ -15,10 +15,11 @@ Row = TypeVar("Row", Session, Impression, Search)
 
 
 class Changes(NamedTuple):
-    """Rows to insert, rows that replace one with the same key, and rows to delete."""
+    """Rows to insert, rows that replace an open row or a closed one with the same key, and rows to delete."""
 
     inserts: VisitorRows
     updates: VisitorRows
+    closed_updates: VisitorRows
     deletes: VisitorRows
 
 
@@ -99,17 +100,20 @@ def _what_continues(session: Session) -> tuple[object, ...]:
 
 def _differences(
     known: dict[str, Row], done: Iterable[Row], growing: Iterable[Row], key: Callable[[Row], str]
-) -> tuple[list[Row], list[Row], list[Row]]:
-    """Find inserts, updates and deletes; finished and deleted rows are removed from `known`."""
+) -> tuple[list[Row], list[Row], list[Row], list[Row]]:
+    """Find the rows of `Changes`; finished and deleted rows are removed from `known`."""
     inserts: list[Row] = []
     updates: list[Row] = []
+    closed_updates: list[Row] = []
     for row in done:
         before = known.pop(key(row), None)
-        if before != row:
-            (inserts if before is None else updates).append(row)
+        if before is None:
+            inserts.append(row)
+        elif before != row:
+            (updates if before.is_open else closed_updates).append(row)
     kept = {key(row) for row in growing}
     deletes = [known.pop(each) for each in list(known) if each not in kept]
-    return inserts, updates, deletes
+    return inserts, updates, closed_updates, deletes
 
 
 def _split(rows: VisitorRows, time: int, rules: VisitorRules) -> tuple[VisitorRows, VisitorRows]:
@@ -133,7 +137,9 @@ def _part(rows: Iterable[Row], is_done: Callable[[Row], bool]) -> tuple[list[Row
 
 def all_changes(changes: Sequence[Changes]) -> Changes:
     """Combine the changes of several visitors."""
-    return Changes(*map(_chain, zip(*changes, strict=True))) if changes else Changes(*[VisitorRows()] * 3)
+    if not changes:
+        return Changes(*(VisitorRows() for _ in Changes._fields))
+    return Changes(*map(_chain, zip(*changes, strict=True)))
 
 
 def _chain(parts: Iterable[VisitorRows]) -> VisitorRows:

@@ -103,8 +103,7 @@ class Daily:
         after = {name: run_query(name, inputs) for name in names}
         changes, extents, _ = checkpoint_changes(folded_changes(tables, before, after, "day"), tables)
         run_concurrently(
-            partial(write_kind, self._lake, table, changes, extents, upto, None, **metadata)
-            for table in tables
+            partial(write_kind, self._lake, table, changes, extents, upto, **metadata) for table in tables
         )
 
     def count_events(self, days: Collection[date], names: Collection[str] = tuple(QUERIES)) -> int:

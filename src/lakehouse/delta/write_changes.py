@@ -19,6 +19,9 @@ from lakehouse.rows.row_changes import RowChange, RowDiff
 from lakehouse.rows.time_pruner import TimePruner, hours_between
 
 OLD_TIME = "_old_time"
+WAS_OPEN = "_was_open"
+"""`is_open` of the old row; null if there is none. Changes of tables partitioned by `is_open` may have it."""
+
 _IS_NEW = "_is_new"
 
 
@@ -89,11 +92,13 @@ class Extent(NamedTuple):
         rows: number of changes.
         replaced: number of changes with an old row.
         hours: `lakehouse.rows.time_pruner.hours_between` of the times of the old rows.
+        are_open: whether all old rows are in the partition of open rows.
     """
 
     rows: int
     replaced: int
     hours: Sequence[Sequence[int]]
+    are_open: bool = False
 
 
 def checkpoint_changes(
@@ -109,14 +114,19 @@ def checkpoint_changes(
     Returns:
         The checkpointed changes, the extent of each table's changes, and the values of the aggregates.
     """
-    wanted = {table.short_name: _extent(f"{table.short_name}.") for table in tables}
+    wanted = {
+        name: _extent(changes.select(f"{name}.*").columns, f"{name}.")
+        for name in (table.short_name for table in tables)
+    }
     frame, found = checkpoint_with(changes, **wanted, **aggregates)
     return frame, {table.name: Extent(*found[table.short_name]) for table in tables}, found
 
 
-def _extent(prefix: str = "") -> Column:
+def _extent(fields: Sequence[str], prefix: str = "") -> Column:
     old = F.unix_micros(F.col(f"{prefix}{OLD_TIME}").cast("timestamp"))
-    return F.struct(F.count(f"{prefix}{DELETED}"), F.count(old), hours_between(old, old))
+    was_open = F.col(f"{prefix}{WAS_OPEN}") if WAS_OPEN in fields else F.lit(False)
+    are_open = F.count_if(was_open) == F.count(old)
+    return F.struct(F.count(f"{prefix}{DELETED}"), F.count(old), hours_between(old, old), are_open)
 
 
 def write_changes(lake: Lakehouse, table: Table, changes: DataFrame, upto: datetime, **metadata: int) -> int:
@@ -125,12 +135,12 @@ def write_changes(lake: Lakehouse, table: Table, changes: DataFrame, upto: datet
     Args:
         lake: the tables.
         table: its contract.
-        changes: rows with the fields of `change_type`; not computed yet.
+        changes: rows with the fields of `change_type`, and perhaps `WAS_OPEN`; not computed yet.
         upto: high-water mark of the commit, an ingest stamp.
         metadata: further metadata of the commit.
     """
-    rows, found = checkpoint_with(changes, extent=_extent())
-    return _write(lake, table, rows, Extent(*found["extent"]), upto, None, **metadata)
+    rows, found = checkpoint_with(changes, extent=_extent(changes.columns))
+    return _write(lake, table, rows, Extent(*found["extent"]), upto, **metadata)
 
 
 def write_kind(
@@ -139,7 +149,6 @@ def write_kind(
     changes: DataFrame,
     extents: dict[str, Extent],
     upto: datetime,
-    flag: str | None = None,
     **metadata: int,
 ) -> int:
     """Write one table's changes out of a frame with the changes of several tables.
@@ -150,11 +159,10 @@ def write_kind(
         changes: a struct of `change_type` per table, by `checkpoint_changes`.
         extents: of all tables, by `checkpoint_changes`.
         upto: high-water mark of the commit, an ingest stamp.
-        flag: a column that is true in all rows that are replaced or deleted.
         metadata: further metadata of the commit.
     """
     rows = rows_of_kind(changes, table.short_name)
-    return _write(lake, table, rows, extents[table.name], upto, flag, **metadata)
+    return _write(lake, table, rows, extents[table.name], upto, **metadata)
 
 
 def _write(
@@ -163,13 +171,14 @@ def _write(
     changes: DataFrame,
     extent: Extent,
     upto: datetime,
-    flag: str | None,
     **metadata: int,
 ) -> int:
+    """Write changes: if all old rows are open, by replacing that partition; see docs/decisions/0057."""
     if not extent.rows:
         return 0
-    rows = changes.drop(OLD_TIME)
+    rows = changes.drop(OLD_TIME, WAS_OPEN)
     if extent.replaced:
+        flag = "is_open" if extent.are_open else None
         scope = Scope(flag, table.event_time, TimePruner.of_hours(extent.hours))
         lake.merge_changes(table.name, rows, upto, scope, **metadata)
     else:

@@ -19,16 +19,16 @@ from folds.visitors.results import (
 from folds.visitors.rules import ExposureRule
 from folds.visitors.spans import Span, is_within
 from lakehouse.contracts.exposures import SEARCH_RESULTS
-from lakehouse.delta.write_changes import as_tuples, change_type
+from lakehouse.delta.write_changes import WAS_OPEN, as_tuples, change_type
 from lakehouse.rows.arrow_frames import transpose
 from lakehouse.rows.grouped import GroupedRows, map_groups, with_key
-from lakehouse.rows.row_changes import RowDiff
+from lakehouse.rows.row_changes import RowChange, RowDiff
 from lakehouse.timestamps import span_micros, to_micros
 
 EVENT_COLUMNS = ("visitor_id", *SearchEvent._fields)
 """Columns of silver.events that rows are computed from."""
 
-_RESULT = pa.schema(list(change_type(SEARCH_RESULTS)))
+_RESULT = pa.schema([*change_type(SEARCH_RESULTS), pa.field(WAS_OPEN, pa.bool_())])
 _HOUR = span_micros(timedelta(hours=1))
 
 
@@ -47,7 +47,7 @@ def result_changes(
         watermark: decides which rows are open.
 
     Returns:
-        Columns of `change_type`; not computed yet.
+        Columns of `change_type`, and `WAS_OPEN`; not computed yet.
     """
     kinds = {
         "new": with_key(new, "visitor_id", ("event_time",)),
@@ -95,12 +95,13 @@ class _ResultFold:
     def __call__(self, groups: GroupedRows) -> Iterator[pa.RecordBatch]:
         new, spans = groups.rows("new", _time), groups.rows("span", tuple)
         events, known = groups.rows("event", _of_visitor), groups.rows("known", ShownResult)
-        diff, changes = RowDiff(SEARCH_RESULTS), []
+        diff, changes = RowDiff(SEARCH_RESULTS), list[tuple[object, ...]]()
         for group in groups.keys:
             affected = [*affected_spans(new.get(group, ()), self._rule.span), *spans.get(group, ())]
             before = set(known.get(group, ()))  # a row may have been looked up twice
-            changes += diff.compare(before, self._rows(events.get(group, ()), sorted(affected), before))
-        yield pa.RecordBatch.from_arrays(transpose(as_tuples(changes), list(_RESULT)), schema=_RESULT)
+            found = diff.compare(before, self._rows(events.get(group, ()), sorted(affected), before))
+            changes += _with_old_flags(found, before)
+        yield pa.RecordBatch.from_arrays(transpose(changes, list(_RESULT)), schema=_RESULT)
 
     def _rows(
         self, events: Sequence[tuple[str, SearchEvent]], spans: Sequence[Span], before: Iterable[ShownResult]
@@ -112,6 +113,16 @@ class _ResultFold:
             return others
         theirs = [event for _, event in events]
         return others + find_results(events[0][0], theirs, spans, self._rule, self._watermark)
+
+
+def _with_old_flags(
+    changes: Sequence[RowChange], before: Iterable[ShownResult]
+) -> Iterator[tuple[object, ...]]:
+    """Changes in the order of the fields of `_RESULT`."""
+    was_open = {(row.search_event_id, row.rank): row.is_open for row in before}
+    for change, values in zip(changes, as_tuples(changes), strict=True):
+        row = ShownResult(*change.row)
+        yield (*values, was_open.get((row.search_event_id, row.rank)))
 
 
 def _of_visitor(visitor_id: str, *event: Any) -> tuple[str, SearchEvent]:

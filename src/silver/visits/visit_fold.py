@@ -21,7 +21,7 @@ from folds.visitors.sessions import Session
 from lakehouse.contracts.exposures import IMPRESSIONS, SEARCHES
 from lakehouse.contracts.silver import FOLDED, SESSIONS
 from lakehouse.contracts.table import Table
-from lakehouse.delta.write_changes import change_type
+from lakehouse.delta.write_changes import WAS_OPEN, change_type
 from lakehouse.rows.grouped import GroupedRows, batch_of_kind, map_ordered_groups, with_key
 from lakehouse.timestamps import EPOCH, to_micros
 
@@ -44,7 +44,11 @@ _TAKES = {
 }
 """By table: the column of silver.events that selects its events, and the accepted values."""
 
-CHANGES = pa.schema([pa.field(table.short_name, change_type(table)) for table in FOLDED])
+_WAS_OPEN = pa.field(WAS_OPEN, pa.bool_())
+CHANGES = pa.schema(
+    [pa.field(table.short_name, pa.struct([*change_type(table), _WAS_OPEN])) for table in FOLDED]
+)
+"""A struct per table: `change_type`, and whether the old row was open; null if there is none."""
 
 
 def takes_event(table: str) -> Column:
@@ -164,17 +168,17 @@ class _Part:
 
 
 def _batches(changes: Changes) -> Iterator[pa.RecordBatch]:
-    for rows, is_deleted, is_known in (
-        (changes.inserts, False, False),
-        (changes.updates, False, True),
-        (changes.deletes, True, True),
-    ):
+    for kind, rows in changes._asdict().items():
         for table, theirs in zip(FOLDED, rows, strict=True):
             if theirs:
-                yield batch_of_kind(CHANGES, table.short_name, _tuples(table, theirs, is_deleted, is_known))
+                yield batch_of_kind(CHANGES, table.short_name, _tuples(table, theirs, kind))
 
 
-def _tuples(table: Table, rows: Iterable[Any], is_deleted: bool, is_known: bool) -> list[tuple[Any, ...]]:
-    """Rows as `change_type`. The time of a row follows from its key, so an old row has the same."""
+def _tuples(table: Table, rows: Iterable[Any], kind: str) -> list[tuple[Any, ...]]:
+    """Rows of a field of `Changes` as in `CHANGES`. The time of a row follows from its key."""
     at = table.column_names.index(str(table.event_time))
-    return [(*row, is_deleted, row[at] if is_known else None) for row in rows]
+    if kind == "inserts":
+        return [(*row, False, None, None) for row in rows]
+    if kind == "deletes":
+        return [(*row, True, row[at], row.is_open) for row in rows]
+    return [(*row, False, row[at], kind == "updates") for row in rows]

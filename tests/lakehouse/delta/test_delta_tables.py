@@ -19,6 +19,7 @@ from kit.records import NOON
 from kit.spark import empty_home
 from kit.warehouse_builder import append_rows
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.contracts.silver import SESSIONS
 from lakehouse.contracts.table import DELETED
@@ -26,7 +27,7 @@ from lakehouse.delta.commit_log import read_commits
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.merge import Scope
 from lakehouse.delta.table_properties import STATISTICS
-from lakehouse.delta.write_changes import folded_changes, write_changes
+from lakehouse.delta.write_changes import OLD_TIME, WAS_OPEN, folded_changes, write_changes
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.settings import Settings
@@ -34,6 +35,7 @@ from lakehouse.timestamps import to_micros
 
 NAME = CONVERSIONS.name
 FOLDER = "warehouse/silver/sessions"
+RESULTS = "warehouse/silver/search_results"
 Rows = list[dict[str, Any]]
 
 
@@ -250,6 +252,36 @@ def test_changes_of_a_flagged_partition_replace_it_and_leave_the_files_of_others
     assert closed in DeltaTable(tmp_path / FOLDER).file_uris()
     assert len(list(lake.commits(name))) == 3  # with the one that created it
     assert lake.high_water_mark(name) == NOON
+
+
+def result(search: str, is_open: bool, outcome: str) -> dict[str, Any]:
+    return {"search_event_id": search, "rank": 1, "event_time": NOON, "is_open": is_open, "outcome": outcome}
+
+
+@pytest.mark.parametrize("changed", ["open", "closed"])
+def test_open_changes_leave_closed_files_unless_a_closed_row_changes(
+    spark: SparkSession, tmp_path: Path, changed: str
+) -> None:
+    settings = empty_home(spark, tmp_path)
+    lake, name = Lakehouse(spark.newSession(), settings, "test"), SEARCH_RESULTS.name
+    known = {"open": result("a", True, "open"), "closed": result("b", False, "clicked")}
+    lake.append(name, frame_of(lake.spark, name, [*known.values(), result("stays", True, "open")]), NOON)
+    (closed,) = (file for file in DeltaTable(tmp_path / RESULTS).file_uris() if "is_open=false" in file)
+    was_open = known[changed]["is_open"]
+    known[changed] = {**known[changed], "is_open": False, "outcome": "unclicked"}
+    replaced = {DELETED: F.lit(False), OLD_TIME: F.lit(NOON), WAS_OPEN: F.lit(was_open)}
+    inserted = {DELETED: F.lit(False), OLD_TIME: F.lit(None), WAS_OPEN: F.lit(None)}
+    old = frame_of(lake.spark, name, [known[changed]]).withColumns(replaced)
+    new = frame_of(lake.spark, name, [result("comes", True, "open")]).withColumns(inserted)
+    assert write_changes(lake, SEARCH_RESULTS, old.union(new), NOON) == 2
+    rows = read_rows(settings, name, ("search_event_id", "outcome"))
+    assert sorted((row["search_event_id"], row["outcome"]) for row in rows) == [
+        ("a", known["open"]["outcome"]),
+        ("b", known["closed"]["outcome"]),
+        ("comes", "open"),
+        ("stays", "open"),
+    ]
+    assert (closed in DeltaTable(tmp_path / RESULTS).file_uris()) == (changed == "open")
 
 
 def test_later_commit_is_found_by_its_high_water_mark_and_a_rebuild_always(

@@ -83,10 +83,10 @@ def records_of(story: str, steps: list[Step], prefix: str) -> list[Record]:
 def shown_products(settings: Settings) -> dict[str, dict[int, list[str]]]:
     """By visitor and minute of the search, its rows in order of rank."""
     rows = read_rows(settings, SEARCH_RESULTS.name, SEARCH_RESULTS.column_names)
-    by_story: dict[str, dict[int, list[str]]] = {story: {} for story in LATE}
+    by_story: dict[str, dict[int, list[str]]] = {}
     for row in sorted(rows, key=lambda row: row["rank"]):
         minute = (EPOCH + timedelta(microseconds=row["event_time"]) - NOON) // MINUTE
-        shown = by_story[row["visitor_id"]].setdefault(minute, [])
+        shown = by_story.setdefault(row["visitor_id"], {}).setdefault(minute, [])
         shown.append(f"{row['product_id']} {row['outcome']}")
     return by_story
 
@@ -125,8 +125,33 @@ def test_late_events_and_watermark_update_shown_results(
     assert len(changed) == before, "nothing is due, and nothing written"
     bronze.commit([each for story, (_, late, _) in LATE.items() for each in records_of(story, late, "b")])
     run_jobs(spark, settings, "refine", "repair")
-    assert shown_products(settings) == {story: rows for story, (_, _, rows) in LATE.items()}
+    assert shown_products(settings) == {story: rows for story, (_, _, rows) in LATE.items() if rows}
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
+
+
+def test_events_on_time_change_results_that_were_clicked(spark: SparkSession, tmp_path: Path) -> None:
+    """Steps that arrive after a result was clicked, but before the watermark has passed them."""
+    settings = empty_home(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    steps = {
+        "an earlier click": [(SEARCHED, 0, AB), (OPENED, 3, {"product_id": "b"})],
+        "a search between": [(SEARCHED, 0, AB), (OPENED, 3, {"product_id": "a"})],
+        "no other": [(SEARCHED, 0, AB), (OPENED, 3, {"product_id": "a"})],
+    }
+    bronze.commit([each for story, those in steps.items() for each in records_of(story, those, "a")])
+    run_jobs(spark, settings, "refine")
+    later = {
+        "an earlier click": [(OPENED, 2, {"product_id": "b"})],
+        "a search between": [(SEARCHED, 1, {"query": "hats", "products": ["a"]})],
+    }
+    bronze.commit([each for story, those in later.items() for each in records_of(story, those, "b")])
+    run_jobs(spark, settings, "refine")
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
+    assert shown_products(settings) == {
+        "an earlier click": {0: ["a open", "b clicked"]},
+        "a search between": {0: ["a open", "b open"], 1: ["a clicked"]},
+        "no other": {0: ["a clicked", "b open"]},
+    }
 
 
 @pytest.mark.long
@@ -143,7 +168,7 @@ def test_shown_results_match_oracle_after_interrupted_batch(spark: SparkSession,
     assert_as_the_oracle(settings, Oracle.over(bronze.stored), "silver")
     bronze.commit([heartbeat(instant(NOON + 30 * MINUTE))])
     run_jobs(spark, settings, "refine")
-    assert shown_products(settings) == {story: rows for story, (_, _, rows) in LATE.items()}
+    assert shown_products(settings) == {story: rows for story, (_, _, rows) in LATE.items() if rows}
 
 
 def generated_batches(stories: int) -> Iterator[list[Record]]:
