@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from folds.watermark import Fold, Liveness, Producers, PromiseRecord, RecordKey, fold_promises
 from lakehouse.contracts.arrow import arrow_type
 from lakehouse.rows.arrow_frames import rows_of
-from lakehouse.timestamps import as_utc, from_micros
+from lakehouse.timestamps import from_micros
 from silver.dedup.classification import EVENT
 from silver.dedup.classify import Counts
 
@@ -52,7 +52,7 @@ def advance(before: Progress, classified: DataFrame, counts: Counts, delay: time
     times = (
         before.watermark,
         None if fold.watermark is None else from_micros(fold.watermark),
-        None if latest is None else as_utc(latest) - delay,
+        None if latest is None else from_micros(latest) - delay,
     )
     watermark = max((time for time in times if time is not None), default=None)
     return Progress(watermark, fold.producers.to_json())
@@ -95,8 +95,8 @@ def _micros(name: str) -> Column:
     return F.unix_micros(name).alias(name) if name in (*_TIMES, "promised_at") else F.col(name)
 
 
-def _latest_unpromised(classified: DataFrame, counts: Counts, liveness: Liveness) -> datetime | None:
-    """The latest time of the events and heartbeats that were read while no producer was live."""
+def _latest_unpromised(classified: DataFrame, counts: Counts, liveness: Liveness) -> int | None:
+    """The latest time (microseconds) of the events and heartbeats read while no producer was live."""
     if liveness.is_constant:
         return None if liveness.at_first else counts.latest
 
@@ -107,8 +107,8 @@ def _latest_unpromised(classified: DataFrame, counts: Counts, liveness: Liveness
     event_time = F.when(F.col("record_class") == EVENT, F.col("event_time"))
     time = F.unix_micros(F.coalesce(event_time, "heartbeat_at")).alias("time")
     timed = classified.select(*map(_micros, _KEY), time).where(F.col("time").isNotNull())
-    row = timed.mapInArrow(latest, "latest bigint").agg(F.max("latest").alias("latest")).collect()[0]
-    return None if row.latest is None else from_micros(row.latest)
+    found: int | None = timed.mapInArrow(latest, "latest bigint").agg(F.max("latest")).collect()[0][0]
+    return found
 
 
 def _latest(rows: pa.RecordBatch, liveness: Liveness) -> int | None:

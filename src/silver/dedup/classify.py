@@ -43,7 +43,7 @@ class Counts:
         read: number of records from the event topics.
         refused: number of these that were rejected.
         late: number of late events.
-        latest: the latest event time or heartbeat time.
+        latest: the latest event time or heartbeat time, in microseconds.
         promises: number of promises of producers; they are among the heartbeats.
         hours: `lakehouse.rows.time_pruner.hours_between` of the times of on-time events.
     """
@@ -52,7 +52,7 @@ class Counts:
     read: int
     refused: int
     late: int
-    latest: datetime | None
+    latest: int | None
     promises: int
     hours: Sequence[Sequence[int]]
 
@@ -134,7 +134,7 @@ def count_records(classes: DataFrame, side_topics: tuple[str, str]) -> tuple[Dat
         read=F.count_if(of_events),
         refused=F.count_if(of_events & (record_class == REJECTED)),
         late=F.count_if((record_class == EVENT) & F.col("is_late")),
-        latest=F.max(F.when(record_class.isin(EVENT, HEARTBEAT), clock)),
+        latest=F.max(F.when(record_class.isin(EVENT, HEARTBEAT), F.unix_micros(clock))),
         promises=F.count("promise_source"),
         hours=hours_between(on_time, on_time),
     )
