@@ -1,12 +1,11 @@
 """The gate before gold: expectations are evaluated on new rows of silver before publish reads them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from gold.gate.gate_alerts import GateAlerts
 from gold.gate.gate_checks import GateChecks, Refined
-from gold.gate.gate_view import pin_to_gate, unpin
+from gold.gate.gate_view import pin_batch, pin_to_gate, unpin
 from gold.gate.published import PublishedThrough
 from lakehouse.errors import MillraceError
 from lakehouse.quality.evaluation import Result
@@ -54,25 +53,27 @@ class Gate:
     def admit(self, batch: Batch) -> Batch | None:
         """The part of a micro-batch that may be published now; None while rows are held back.
 
-        Pins silver to the approved rows.
+        Pins silver to the approved rows, and to the side input of that part.
         """
         unpin(self._run.lake)
         interrupted, is_clear = self._published.interrupted(batch), self._is_clear(batch)
         if interrupted is None and not is_clear:
             return None
-        pin_to_gate(self._run.lake, self._approved)
-        admitted = interrupted or batch
-        side_input_at = max(admitted.side_input_after, min(admitted.side_input_upto, self._approved))
-        return replace(admitted, side_input_upto=side_input_at)
+        admitted = pin_batch(self._run.lake, self._approved, interrupted or batch)
+        has_input = admitted.upto > admitted.after or admitted.has_side_input
+        return admitted if has_input else None
 
     def idle_if_open(self, idle: Callable[[], None]) -> Callable[[], None]:
-        """Publish's work when there is no batch, done only if every row of silver is approved."""
+        """Publish's work when there is no batch, done only if every row of silver is approved.
+
+        It is not done either between the start of publish and the repetition of an interrupted batch.
+        """
 
         def checked() -> None:
             refined = self._ledger.last("refine")
-            if not (self._state and self._state.holds) and not (
-                refined and refined.position > self._approved
-            ):
+            is_approved = refined is None or refined.position <= self._approved
+            is_held = self._state is not None and self._state.holds
+            if is_approved and not is_held and self._published.is_whole(self._ledger.last("publish")):
                 pin_to_gate(self._run.lake, self._approved)
                 idle()
             self._results.write(always=self._run.once)

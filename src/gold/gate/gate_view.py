@@ -1,15 +1,19 @@
 """Pins silver to the rows that the gate has approved."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from gold.gate.gate_checks import GateChecks
+from lakehouse.contracts.exposures import SEARCH_RESULTS
 from lakehouse.contracts.gold import CONVERSIONS, TOUCHES
 from lakehouse.contracts.lineage import first_writers
+from lakehouse.contracts.silver import FOLDED
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.time_travel import PinnedTables
 from lakehouse.errors import MillraceError
 from lakehouse.quality.gate_log import CLOSED, GateLog, require_open
 from lakehouse.quality.results import rows_of, write_results
+from lakehouse.run.batch_source import Batch
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
 from lakehouse.timestamps import EPOCH
@@ -17,10 +21,37 @@ from lakehouse.timestamps import EPOCH
 _SILVER = {name: job for name, job in first_writers("silver").items() if job != "dimensions"}
 """Every table of silver, so that none bypasses the gate, but those of the shop's database."""
 
+_REPAIRED = tuple(table.name for table in (*FOLDED, SEARCH_RESULTS))
+"""Tables of refine that repair changes too."""
+
 
 def pin_to_gate(lake: Lakehouse, upto: datetime) -> None:
     """Pin silver to the rows up to an ingest stamp, whatever other jobs write."""
     lake.pinned = PinnedTables(lake, upto, _SILVER)
+
+
+def pin_batch(lake: Lakehouse, upto: datetime, batch: Batch) -> Batch:
+    """Pin silver for a micro-batch of publish: all tables of repair to the batch's side input.
+
+    In the log, repair's commit for an older stamp may come after refine's commit for rows that are not
+    approved. Then publish reads neither, and the side input waits for a later micro-batch.
+
+    Args:
+        lake: the tables that publish reads.
+        upto: ingest stamp of the approved rows.
+        batch: the micro-batch.
+
+    Returns:
+        The micro-batch with the side input that its tables have.
+    """
+    approved, after = PinnedTables(lake, upto, _SILVER), batch.side_input_after
+    if batch.has_side_input and (
+        batch.side_input_upto > upto or any(approved.hides(name, "repair", after) for name in _REPAIRED)
+    ):
+        batch = replace(batch, side_input_upto=after)
+    of_repair = PinnedTables(lake, min(upto, batch.side_input_upto), _SILVER)
+    lake.pinned = lambda name: (of_repair if _SILVER.get(name) == "repair" else approved)(name)
+    return batch
 
 
 def pin_to_published(lake: Lakehouse, published: Entry) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from lakehouse.contracts.lineage import tables_of
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.run.batch_source import Batch
+from lakehouse.run.ledger import Entry
 from lakehouse.timestamps import EPOCH, from_micros
 
 _PUBLISHED = tuple(
@@ -33,10 +34,19 @@ class PublishedThrough:
         written = [lake.last_commit(name) for name in _PUBLISHED]
         return cls(_latest(written, "upto"), _latest(written, "heard"))
 
+    def is_whole(self, last: Entry | None) -> bool:
+        """Whether gold has nothing of a batch without a ledger row; `last` is publish's latest row."""
+        position, heard = (last.position, last.heard or EPOCH) if last else (EPOCH, EPOCH)
+        return self.rows <= position and self.side_input <= heard
+
     def interrupted(self, batch: Batch) -> Batch | None:
-        """The batch if it was interrupted: it was approved, and a part of it may be in gold already."""
+        """The batch if it was interrupted: it was approved, and a part of it may be in gold already.
+
+        It is repeated with its own side input; what has been added since comes with the next one.
+        """
         if batch.after < batch.upto <= self.rows:
-            return batch
+            side_input_at = max(batch.side_input_after, min(batch.side_input_upto, self.side_input))
+            return replace(batch, side_input_upto=side_input_at)
         # It had changes of repair only:
         if batch.after < batch.upto and batch.side_input_after < self.side_input:
             return replace(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from itertools import takewhile
 
 from lakehouse.delta.commit_log import Commit
 from lakehouse.delta.delta_tables import Lakehouse
@@ -39,6 +40,18 @@ class PinnedTables:
             commits = self._lake.commits(name)
             self._versions[name] = last_version_through(commits, self._upto, self._filled_by[name])
         return self._versions.get(name)
+
+    def hides(self, name: str, job: str, after: datetime) -> bool:
+        """Whether the log of a table has a commit of a job, for later input, behind the pinned version.
+
+        Args:
+            name: the table; it is pinned.
+            job: the job.
+            after: ingest stamp.
+        """
+        version = self(name)
+        later = takewhile(lambda commit: commit[0] > (version or 0), self._lake.commits(name))
+        return any(each.get("job") == job and each.get("upto", 0) > to_micros(after) for _, each in later)
 
 
 def last_version_through(commits: Iterable[Commit], upto: tuple[int, float], first_writer: str) -> int:

@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 from kit.dying import dying_at
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle, run_jobs
-from kit.planted import shop
-from kit.records import NOON, Bronze, Record, Stored
+from kit.planted import rates, shop
+from kit.records import NOON, Bronze, Record, Stored, message, record
 from kit.strict_gate import (
     facts_of_gold,
     facts_wanted,
@@ -54,6 +54,60 @@ def versions_of_gold(settings: Settings) -> dict[str, int]:
     folders = [log.parent for log in (settings.warehouse / "gold").glob("*/_delta_log")]
     versions = {folder.name: DeltaTable(folder).version() for folder in folders}
     return {name: version for name, version in versions.items() if version > 0}
+
+
+NEXT = NOON + timedelta(hours=3)
+LATE_VISIT = record(
+    message(
+        "visit",
+        "late",
+        at=NOON - timedelta(days=2),
+        context={"page": {"url": "https://shop.example/?utm_source=search&utm_medium=cpc"}},
+    )
+)
+
+
+def bronze_with_order(spark: SparkSession, settings: Settings) -> Bronze:
+    """Bronze with an order of the visitor of `LATE_VISIT` and others, which all jobs have processed."""
+    bronze, bought = Bronze(spark, settings), {"order_id": "o-late", "total": 10, "currency": "EUR"}
+    order = message("order", "late", "Order Completed", NOON, properties=bought)
+    bronze.commit([*rates(), record(order), *shop(1, visitors=3)])
+    run_jobs(spark, settings)
+    return bronze
+
+
+@pytest.mark.long
+def test_late_visit_is_credited_if_publish_dies_and_the_gate_closes(
+    spark: SparkSession, settings: Settings
+) -> None:
+    """Repair processes the visit with rows that are held: the interrupted batch sees none of both."""
+    bronze = bronze_with_order(spark, settings)
+    bronze.commit([*shop(2, NEXT, visitors=3), LATE_VISIT])
+    run_jobs(spark, settings, "refine")
+    with dying_at("gold.conversions"):
+        run_jobs(spark, settings, "publish")
+    bronze.commit(without_number(shop(3, NEXT, visitors=3)))
+    run_jobs(spark, settings, "refine", "repair")
+    publish_is_held(spark, settings)
+    release(spark, settings)
+    run_jobs(spark, settings)
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+
+
+@pytest.mark.long
+def test_late_visit_is_credited_if_repair_goes_before_an_interrupted_batch_of_refine(
+    spark: SparkSession, settings: Settings
+) -> None:
+    """Its session is behind rows in the log that have no ledger row yet, so publish can't read it."""
+    bronze = bronze_with_order(spark, settings)
+    bronze.commit([LATE_VISIT])
+    run_jobs(spark, settings, "refine")
+    bronze.commit(shop(2, NEXT, visitors=3))
+    with dying_at("ops.ledger"):
+        run_jobs(spark, settings, "refine")
+    run_jobs(spark, settings, "repair", "publish")
+    run_jobs(spark, settings)
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored))
 
 
 @pytest.mark.long
