@@ -49,8 +49,9 @@ class VisitorTimeline:
         known = semi_join(self._lake.read(VISITOR_TIMELINE.name), visitors, "visitor_id")
         identities = semi_join(self._lake.read(IDENTITIES.name), visitors, "visitor_id")
         after = event_rows(events).union(self._versions_of(identities))
+        before = known.where(F.col("kind") != EVENT).unionByName(self._known(events))
         self._events, self._side_input_upto, self._changes = now
-        self._write(known.where(F.col("kind") != EVENT), after, upto)
+        self._write(before, after, upto)
 
     def forget(self, erased: DataFrame, visitors: DataFrame, upto: datetime) -> None:
         """Remove events, and versions that visitors have no login for any more.
@@ -69,8 +70,9 @@ class VisitorTimeline:
         self._write(before, self._versions_of(identities), upto)
 
     def all_rows(self) -> DataFrame:
-        """All rows; none without a shop's database."""
+        """All rows of the events that publish has added; none without a shop's database."""
         events, identities = (self._lake.read(table.name) for table in (EVENTS, IDENTITIES))
+        events = events.where(F.col("ingested_at") <= F.lit(self._events))  # `update` adds those after it
         rows = event_rows(events).union(self._versions_of(identities))
         return rows if self._has_shop else rows.limit(0)
 
@@ -78,6 +80,14 @@ class VisitorTimeline:
     def _has_shop(self) -> bool:
         """Whether the shop has ever had a customer or an order: the version 0 of a table is empty."""
         return any(self._lake.version(table.name) for table in (CUSTOMERS, ORDERS))
+
+    def _known(self, events: DataFrame) -> DataFrame:
+        """Rows of new events: there are some only if the log has no commit of publish any more."""
+        rows = self._lake.read(VISITOR_TIMELINE.name).where(F.col("kind") == EVENT)
+        if self._events > EPOCH or not self._lake.version(VISITOR_TIMELINE.name):
+            return rows.limit(0)
+        keys = events.select("visitor_id", F.col("event_id").alias("entry_id"))
+        return semi_join(rows, keys, "visitor_id", "entry_id")
 
     def _versions_of(self, identities: DataFrame) -> DataFrame:
         return version_rows(identities, *(self._lake.read(table.name) for table in (CUSTOMERS, ORDERS)))

@@ -26,6 +26,7 @@ from lakehouse.contracts import TABLES
 from lakehouse.contracts.silver import EVENTS, IDENTITIES
 from lakehouse.contracts.timeline import BUCKETS, VISITOR_TIMELINE
 from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.settings import Settings
 
 COUNT = int(os.environ.get("TIMELINE_EVENTS", "20000"))
@@ -158,3 +159,27 @@ def test_timeline_equals_the_join_of_its_inputs_after_every_batch(
         found, wanted, wrong, missing = differences(settings)
         assert (found, wrong, missing) == (wanted, 0, 0), f"batch {number}"
         assert found > (number + 1) * COUNT // BATCHES // 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("publisher", ["publish", "a job without a commit in the log"])
+def test_events_that_a_rebuild_had_first_are_not_added_again(
+    spark: SparkSession, tmp_path: Path, publisher: str
+) -> None:
+    settings = empty_home(spark, tmp_path)
+    bronze, lake = Bronze(spark, settings), Lakehouse(spark.newSession(), settings, "publish")
+    bronze.commit(shop_changes(Random(5)))
+    run_jobs(spark, settings, "dimensions")
+    inputs = {EVENTS.name: events(spark).cache(), IDENTITIES.name: identities(spark).cache()}
+    stamps = [NOON + timedelta(days=1, seconds=number) for number in range(2)]
+    for number, stamp in enumerate(stamps):
+        for name, rows in inputs.items():
+            new = rows.where(F.col("batch") == number).withColumn("ingested_at", F.lit(stamp))
+            lake.append(name, complete(new, name), stamp)
+        if number == 0:
+            VisitorTimeline(lake).update(stamp, stamp)
+    rebuild = Lakehouse(spark.newSession(), settings, "rebuild")
+    rebuild.overwrite(VISITOR_TIMELINE.name, checkpoint(VisitorTimeline(lake).all_rows()))
+    VisitorTimeline(Lakehouse(spark.newSession(), settings, publisher)).update(stamps[1], stamps[1])
+    found, wanted, wrong, missing = differences(settings)
+    assert (found, wrong, missing) == (wanted, 0, 0)
