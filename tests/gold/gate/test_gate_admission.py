@@ -79,3 +79,19 @@ def test_restarted_publish_is_still_held(spark: SparkSession, settings: Settings
         assert gate.admit(bad) is None
     rows = Lakehouse(spark.newSession(), settings, "test").read("ops.gates").count()
     assert rows == 1
+
+
+def test_idle_work_waits_until_an_interrupted_batch_is_repeated(
+    spark: SparkSession, settings: Settings
+) -> None:
+    """Gold has a part of the batch: tables by person computed from it would stay as they are then."""
+    batch = refine(spark, settings, 0, "o-1")
+    lake, done = Lakehouse(spark.newSession(), settings, "publish"), list[str]()
+    lake.append("gold.trails", frame_of(spark, "gold.trails", [{"step": 1}]), upto=batch.upto)
+    gate = Gate(JobContext("publish", spark.newSession(), settings, once=False))
+    idle = gate.idle_if_open(lambda: done.append("idle"))
+    idle()
+    assert done == []
+    Ledger(lake).record(Entry("publish", 0, batch.upto, batch.upto, 1.0, 1, watermark=AT))
+    idle()
+    assert done == ["idle"]
