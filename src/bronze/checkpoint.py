@@ -64,25 +64,26 @@ class Checkpoint:
         """A file next to the folder: Spark allows no other files in the folder."""
         return self.folder.with_name(f"{self.folder.name}.recoveries")
 
-    def is_usable(self, commit: Mapping[str, object], recoveries: int) -> bool:
+    def is_usable(self, commit: Mapping[str, object], recoveries: int, is_empty: bool = False) -> bool:
         """Whether a query can resume from it.
 
         Args:
-            commit: metadata of ingest's last commit to bronze; empty if it made none.
+            commit: metadata of ingest's last commit to bronze; empty if bronze's log has none, or none any
+                more: Delta removes old log entries.
             recoveries: number of losses of records that have been accepted.
+            is_empty: whether bronze is known to have no rows. Then it needs no commit.
         """
-        fits = self.matches(commit.get("app"), commit.get("version"))
+        app = commit.get("app")
+        fits = is_empty if app is None else self.matches(app, commit.get("version"))
         return fits and self.recoveries == recoveries
 
     def matches(self, app: object, version: object) -> bool:
         """Whether resuming from it neither repeats nor skips records of the table.
 
         Args:
-            app: the query id in the table's last commit; None if it has no commit.
+            app: the query id in the table's last commit.
             version: the micro-batch in that commit.
         """
-        if app is None:
-            return True
         return self.query_id == app and self.last_planned_batch >= int(str(version))
 
     def quarantine(self) -> Path | None:

@@ -39,7 +39,6 @@ def test_checkpoint_reached_offsets_of_last_committed_batch(checkpoint: Checkpoi
 @pytest.mark.parametrize(
     ("app", "version", "matches"),
     [
-        (None, None, True),  # the table has no commit: any checkpoint matches
         ("query", 10, True),
         ("query", 9, True),  # planned, not yet committed
         ("query", 11, False),  # restored from an older copy: it would plan batch 11 again
@@ -70,11 +69,26 @@ def test_checkpoint_without_offsets_matches_no_commit(checkpoint: Checkpoint) ->
     assert not checkpoint.matches("query", 0)
 
 
-def test_missing_checkpoint_matches_only_table_without_commit(tmp_path: Path) -> None:
+def test_missing_checkpoint_matches_no_commit(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "none")
     assert checkpoint.quarantine() is None
-    assert checkpoint.matches(None, None)
     assert not checkpoint.matches("query", 0)
+
+
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_without_a_commit_checkpoint_is_usable_only_for_an_empty_table(
+    checkpoint: Checkpoint, tmp_path: Path, is_missing: bool
+) -> None:
+    found = Checkpoint(tmp_path / "none") if is_missing else checkpoint
+    assert found.is_usable({}, 0, is_empty=True)
+    assert not found.is_usable({}, 0)
+    assert not found.is_usable({}, 1, is_empty=True)
+
+
+def test_with_a_commit_checkpoint_is_usable_if_it_matches(checkpoint: Checkpoint) -> None:
+    assert checkpoint.is_usable({"app": "query", "version": 10}, 0)
+    assert not checkpoint.is_usable({"app": "another", "version": 10}, 0, is_empty=True)
+    assert not checkpoint.is_usable({"app": "query", "version": 10}, 1)
 
 
 def test_each_quarantined_checkpoint_is_kept_in_its_own_folder(checkpoint: Checkpoint) -> None:

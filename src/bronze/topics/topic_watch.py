@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pyspark.sql import functions as F
@@ -80,7 +81,8 @@ class TopicWatch:
     @property
     def is_checkpoint_usable(self) -> bool:
         """Whether the checkpoint has the offsets to resume from; else those of bronze are used."""
-        return self._checkpoint.is_usable(self.commit, self.recoveries)
+        is_new = not self.commit and self._was_empty
+        return self._checkpoint.is_usable(self.commit, self.recoveries, is_new)
 
     def start(self) -> dict[str, dict[int, int]]:
         """Check all topics before they are read, and record new ones.
@@ -121,6 +123,11 @@ class TopicWatch:
             for topic, generation in self.known.items()
             if generation.number
         }
+
+    @cached_property
+    def _was_empty(self) -> bool:
+        """Whether bronze had no rows when this was first asked, before ingest's first micro-batch."""
+        return not self.held().spans
 
     @property
     def reached(self) -> dict[str, dict[str, int]]:

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from deltalake import DeltaTable
 from kafka import KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 from pyspark.sql import SparkSession
@@ -211,6 +212,29 @@ def test_recreated_topic_stops_running_ingest(ingested: IngestedTopic) -> None:
         thread.join()
     assert "--from-beginning" in str(failed)
     assert ingested.bronze() == "abcd"
+
+
+@pytest.mark.parametrize("checkpoint", ["missing", pytest.param("older", marks=pytest.mark.long)])
+def test_ingest_goes_on_after_its_commits_have_left_the_log(
+    ingested: IngestedTopic, tmp_path: Path, checkpoint: str
+) -> None:
+    current, older = ingested.settings.home / "checkpoints", tmp_path / "older"
+    ingested.create()
+    ingested.send("ab")
+    assert ingested.ingest() == "ab"
+    shutil.copytree(current, older)
+    ingested.send("cd")
+    assert ingested.ingest() == "abcd"
+    shutil.rmtree(current)
+    if checkpoint == "older":
+        shutil.copytree(older, current)
+    ingested.spark.sql("ALTER TABLE bronze.kafka_records SET TBLPROPERTIES ('compacted' = 'yes')")
+    folder = ingested.settings.warehouse / "bronze" / "kafka_records"
+    DeltaTable(folder).create_checkpoint()
+    for version in range(DeltaTable(folder).version()):  # as Delta does after `delta.logRetentionDuration`
+        (folder / "_delta_log" / f"{version:020}.json").unlink()
+    ingested.send("ef")
+    assert ingested.ingest() == "abcdef"
 
 
 def _collect_error(failed: list[BaseException], action: Callable[[], object]) -> None:
