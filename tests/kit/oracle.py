@@ -17,6 +17,7 @@ from kit.oracle_gold import Gold
 from kit.oracle_identities import RATES_TOPIC, bots_of, identities_of, rate_of, rates_of
 from kit.oracle_persons import order_comparisons_of, persons_of, timeline_of
 from kit.oracle_promotions import DEFAULTS, Choices
+from kit.oracle_times import record_time
 from kit.oracle_watermark import Promised, Step, watermark_after
 from kit.oracle_windows import Windows
 from kit.oracle_wire import (
@@ -109,7 +110,8 @@ class Oracle:
 
     def _count(self, stored: Stored, time: int | None, promise: Promised | None = None) -> None:
         stamp, *place = _place(stored)
-        self.steps.append(Step((stamp, micros(stored.record.timestamp), *place), time, promise))
+        sent = record_time(stored.record.timestamp, stored.ingested_at)
+        self.steps.append(Step((stamp, sent, *place), time, promise))
 
     @property
     def sessions(self) -> list[Fields]:

@@ -70,12 +70,17 @@ def _written(text: str) -> int | None:
     return at + offset if "-" in (found["zone"] or "") else at - offset
 
 
+def record_time(kafka: datetime, ingested_at: datetime) -> int:
+    """A Kafka record's timestamp in microseconds; the time of ingest, if it is before 1970."""
+    return micros(ingested_at if kafka < _EPOCH else kafka)
+
+
 def times_of(sent: dict[str, str | None], kafka: int) -> dict[str, Any]:
     """The columns of silver.events with times.
 
     Args:
         sent: the four times of a message as text.
-        kafka: the Kafka record's timestamp.
+        kafka: the Kafka record's time.
     """
     original, sent_at, timestamp, received = (parse_time(sent[name]) for name in _FIELDS)
     arrival = received if received is not None and received <= kafka + DAY else kafka

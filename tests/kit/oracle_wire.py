@@ -10,7 +10,7 @@ from typing import Any
 from kit.oracle_agents import dimensions_of
 from kit.oracle_channels import channel_of, click_id_of, is_internal, parameter_of
 from kit.oracle_money import read_money
-from kit.oracle_times import DAY, MINUTE, SECOND, micros, parse_time, times_of
+from kit.oracle_times import DAY, MINUTE, SECOND, micros, parse_time, record_time, times_of
 from kit.records import Stored
 
 __all__ = ["DAY", "MINUTE", "SECOND", "Fields", "micros", "parse_time"]  # from here, for the other oracles
@@ -202,4 +202,4 @@ def _products(products: object) -> list[str | None] | None:
 def read_times(body: Fields, stored: Stored) -> Fields:
     """The columns with times."""
     sent = {name: text(body.get(name)) for name in ("originalTimestamp", "sentAt", "timestamp", "receivedAt")}
-    return times_of(sent, micros(stored.record.timestamp))
+    return times_of(sent, record_time(stored.record.timestamp, stored.ingested_at))

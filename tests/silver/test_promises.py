@@ -129,7 +129,7 @@ def test_promised_watermark_is_independent_of_micro_batches(
 
 
 def test_batch_without_promise_advances_watermark_without_reading_rows() -> None:
-    counts = Counts(Counter(), read=1, refused=0, late=0, latest=minute(30), promises=0, hours=())
+    counts = Counts(Counter(), read=1, refused=0, late=0, latest=micros(minute(30)), promises=0, hours=())
     rows: Any = None
     assert advance(Progress(None, None), rows, counts, 10 * MINUTE) == Progress(minute(20), None)
     live = Progress(minute(5), as_json({"app": minute(6)}))

@@ -49,6 +49,18 @@ def parse_time(text: str | None) -> int | None:
     return at if _FIRST <= at < _END else None
 
 
+def record_time(timestamp: int, ingested: int) -> int:
+    """Kafka's timestamp if it is of the years 1970 to 9999, else the time of ingest.
+
+    Producers set it, and may send microseconds as milliseconds: that is after the year 50,000.
+
+    Args:
+        timestamp: of the record, as bronze has it.
+        ingested: the record's ingest stamp.
+    """
+    return timestamp if _FIRST <= timestamp < _END else ingested
+
+
 def arrival_time(received: int | None, record: int) -> int:
     """The server's time if it is at most a day ahead of Kafka's timestamp, else Kafka's timestamp."""
     return received if received is not None and received <= record + _DAY else record

@@ -20,11 +20,12 @@ class TimePruner:
     """Time ranges that contain all rows of interest.
 
     Args:
-        spans: start and end of each, both included, in microseconds; in order, not overlapping.
+        spans: start and end of each, both included, in microseconds; in order, not overlapping. Times that
+            no datetime can hold are clipped to the first and the last that one can.
     """
 
     def __init__(self, spans: list[tuple[int, int]]) -> None:
-        self._spans = [(max(low, _FIRST), min(high, _LAST)) for low, high in spans]
+        self._spans = [(_clip(low), _clip(high)) for low, high in spans]
 
     @classmethod
     def of_spans(cls, spans: Iterable[tuple[int, int]], margin: timedelta = timedelta(0)) -> "TimePruner":
@@ -76,6 +77,10 @@ class TimePruner:
 
     def _intervals(self) -> list[Interval]:
         return [(from_micros(low), from_micros(high)) for low, high in self._spans]
+
+
+def _clip(micros: int) -> int:
+    return min(max(micros, _FIRST), _LAST)
 
 
 def hours_between(low: Column, high: Column, length: timedelta = HOUR) -> Column:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from xxhash import xxh64_intdigest
 
+from folds.records.event_time import record_time
 from folds.records.outcomes import (
     CampaignCost,
     Event,
@@ -25,8 +26,8 @@ from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.costs import COST_RECORDS
 from silver.dedup.classification import COST, EVENT, HEARTBEAT, RATE, REJECTED
 
-UNTOUCHED = ("topic", "partition", "offset", "timestamp", "ingested_at")
-"""Columns passed through unchanged."""
+RECORD = ("topic", "partition", "offset", "timestamp", "ingested_at")
+"""Columns of the record: as in bronze, but for a timestamp that `record_time` replaces."""
 
 COST_TYPE = pa.struct([arrow_schema(COST_RECORDS).field(name) for name in COST_RECORDS.deterministic_columns])
 """The columns of silver.cost_records that one record determines: one column, null in other records."""
@@ -58,7 +59,7 @@ _OTHERS = (
 PARSED = (*Event.__struct_fields__, *_OTHERS)
 """Columns that the parser computes."""
 
-COLUMNS = (*UNTOUCHED, *PARSED, "event_hash")
+COLUMNS = (*RECORD, *PARSED, "event_hash")
 """Columns of a candidate (a parsed record)."""
 
 _WIDTH = len(PARSED)
@@ -99,20 +100,20 @@ def parse_batch(batch: pa.RecordBatch, rules: ParseRules, side_topics: tuple[str
         side_topics: the topics of exchange rates, and of campaign costs.
 
     Returns:
-        `UNTOUCHED` unchanged, `PARSED`, and `event_hash`: Spark's xxhash64 of an event's UID. `PARSED` has
-        the columns of silver.events that one record determines; `reason` and `raw` (the value) of a
-        rejection; `heartbeat_at` of a heartbeat; `promise_source` and `promised_at` of a promise, which has
-        the class of heartbeats; `currency`, `rate` and `valid_from` of an exchange rate; `campaign_cost` of a
-        cost; and `record_class`.
+        `RECORD`, `PARSED`, and `event_hash`: Spark's xxhash64 of an event's UID. `PARSED` has the columns of
+        silver.events that one record determines; `reason` and `raw` (the value) of a rejection;
+        `heartbeat_at` of a heartbeat; `promise_source` and `promised_at` of a promise, which has the class of
+        heartbeats; `currency`, `rate` and `valid_from` of an exchange rate; `campaign_cost` of a cost; and
+        `record_class`.
         Columns that do not apply are null.
     """
-    values = batch.column("value").to_pylist()
+    batch, values = _with_record_times(batch), batch.column("value").to_pylist()
     rows = [_row(_outcome(record, rules), record) for record in _records(batch, values, side_topics)]
     columns = zip(*rows, strict=True) if rows else [()] * _WIDTH
-    untouched = [batch.column(name) for name in UNTOUCHED]
+    of_record = [batch.column(name) for name in RECORD]
     parsed = [_array(name, column) for name, column in zip(PARSED, columns, strict=True)]
     hashes = pa.array([_hash(row[_ID]) for row in rows], pa.int64())
-    return pa.RecordBatch.from_arrays([*untouched, *parsed, hashes], names=list(COLUMNS))
+    return pa.RecordBatch.from_arrays([*of_record, *parsed, hashes], names=list(COLUMNS))
 
 
 def _hash(event_id: str | None) -> int | None:
@@ -128,6 +129,13 @@ def _with_cache(rules: ParseRules) -> ParseRules:
     if _rules is None or _rules != rules:
         _rules = rules
     return _rules
+
+
+def _with_record_times(batch: pa.RecordBatch) -> pa.RecordBatch:
+    stored = batch.column("timestamp")
+    times = (column.cast(pa.int64()).to_pylist() for column in (stored, batch.column("ingested_at")))
+    counted = pa.array(map(record_time, *times), pa.int64()).cast(stored.type)
+    return batch.set_column(batch.schema.get_field_index("timestamp"), "timestamp", counted)
 
 
 def _records(

@@ -13,7 +13,7 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.costs import COST_RECORDS
 from lakehouse.contracts.silver import EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
 from lakehouse.errors import MillraceError
-from silver.parsing.parse_worker import COLUMNS, UNTOUCHED, arrow_parser
+from silver.parsing.parse_worker import COLUMNS, RECORD, arrow_parser
 
 _COST = ", ".join(f"{each.name}: {each.type}" for each in COST_RECORDS.columns if not each.provenance)
 _TYPES = {
@@ -55,7 +55,7 @@ class RecordParser:
         """
         # only heartbeats and promises need their headers, and they have no value
         headers = F.when(F.col("value").isNull(), F.col("headers")).alias("headers")
-        sent = records.select(*UNTOUCHED, "value", headers)
+        sent = records.select(*RECORD, "value", headers)
         return sent.mapInArrow(self._parse, _SCHEMA).withColumn("rules_version", F.lit(self.rules.version))
 
 

@@ -14,10 +14,12 @@ from folds.records.event_time import (
     TIMESTAMP,
     event_time,
     parse_time,
+    record_time,
 )
 from kit import oracle_wire
 from kit.oracle_wire import micros
 from kit.records import NOON
+from lakehouse.timestamps import LAST
 
 TIMES = {
     "2026-03-01T12:00:00Z": micros(NOON),
@@ -174,3 +176,20 @@ def test_no_clock_moves_an_event_more_than_five_minutes_past_arrival(
         ORIGINAL: at == original,
         CORRECTED: at <= arrival,
     }[source]
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "is_counted"),
+    [
+        (0, True),
+        (-1, False),
+        (-(2**63), False),
+        (micros(NOON) - 1, True),
+        (micros(LAST), True),
+        (micros(LAST) + 1, False),
+        (micros(NOON) * 1000, False),  # microseconds sent as milliseconds
+        (2**63 - 1, False),
+    ],
+)
+def test_timestamp_of_kafka_counts_from_1970_to_9999(timestamp: int, is_counted: bool) -> None:
+    assert record_time(timestamp, micros(NOON)) == (timestamp if is_counted else micros(NOON))

@@ -13,6 +13,7 @@ from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, SENT, Bronze, Record, heartbeat, instant, message, record
 from kit.spark import empty_home
 from lakehouse.settings import Settings
+from lakehouse.timestamps import EPOCH
 
 TICK = timedelta(microseconds=1)
 DAY = timedelta(days=1)
@@ -115,6 +116,12 @@ TIMES: dict[str, tuple[datetime, dict[str, Any]]] = {
     ),
 }
 
+INGESTED = SENT + DAY  # stamp of the commit with these records
+KAFKA_TIMES = {  # by Kafka timestamp, the event time of a record without a time
+    EPOCH: EPOCH,
+    EPOCH - TICK: INGESTED,
+}
+
 
 def order(uid: str, total: object, **more: object) -> Record:
     """An order of a visitor of its own."""
@@ -196,6 +203,7 @@ class Refined:
 
 
 TIMED = {name: record(body) for name, (_, body) in TIMES.items()}
+KAFKA_TIMED = {at: record(untimed(f"kafka {at}"), timestamp=at) for at in KAFKA_TIMES}
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +212,8 @@ def refined(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Refined:
         spark, tmp_path_factory.mktemp("corpus"), max_batch_rows=1
     )  # a commit a micro-batch
     bronze = Bronze(spark, settings)
-    bronze.commit([record(message("before", "v-before", at=NOON)), *TIMED.values(), *DUPLICATES[:1]])
+    timed = [*TIMED.values(), *KAFKA_TIMED.values()]
+    bronze.commit([record(message("before", "v-before", at=NOON)), *timed, *DUPLICATES[:1]])
     bronze.commit([*(each for _, each in (*REJECTED.values(), *MONEY.values())), *OTHERS, *DUPLICATES[1:]])
     run_jobs(spark, settings, "refine")
     run_jobs(spark, settings.model_copy(update={"max_batch_rows": 1000}), "repair", "publish")
@@ -221,6 +230,11 @@ def test_invalid_record_is_rejected_with_first_reason(refined: Refined, case: st
 def test_event_time_follows_clock_rule(refined: Refined, case: str) -> None:
     at, _ = TIMES[case]
     assert refined.row("silver.events", TIMED[case], "event_time") == (micros(at),)
+
+
+def test_kafka_timestamp_before_1970_is_replaced_by_ingest_stamp(refined: Refined) -> None:
+    found = {at: refined.row("silver.events", sent, "event_time") for at, sent in KAFKA_TIMED.items()}
+    assert found == {at: (micros(wanted),) for at, wanted in KAFKA_TIMES.items()}
 
 
 @pytest.mark.parametrize("case", MONEY)
