@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.table import DELETED
 from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.delta.exclusive import lock_of
 from lakehouse.delta.merge import Scope
 from lakehouse.rows.checkpointing import checkpoint_with
 from lakehouse.rows.time_pruner import SECOND, TimePruner, hours_between
@@ -40,7 +41,8 @@ def blank_records(lake: Lakehouse, places: DataFrame, upto: datetime) -> None:
     changes = theirs.where(has_content).withColumns({**blank, "headers": kept, DELETED: F.lit(False)})
     rows, found = checkpoint_with(changes, count=F.count(F.lit(1)))
     if found["count"]:
-        with lake.exclusive(KAFKA_RECORDS.name):
+        # not `lake.exclusive`, which forgets the versions that the caller's micro-batch has read
+        with lock_of(lake.settings.warehouse, KAFKA_RECORDS.name):
             lake.merge_changes(KAFKA_RECORDS.name, rows, upto, Scope(time="ingested_at", near=near))
 
 
