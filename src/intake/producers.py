@@ -61,8 +61,8 @@ def transactional_producer(bootstrap: str, login: Mapping[str, Any], transaction
 
 
 def group_consumer(bootstrap: str, login: Mapping[str, Any], group: str) -> Consumer:
-    """A consumer that reads and commits the positions of a group."""
-    options = {"group.id": group, "enable.auto.commit": False, "log_level": 2}
+    """A consumer that reads and commits the positions of a group, and reports the end of a partition."""
+    options = {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": True, "log_level": 2}
     return Consumer({"bootstrap.servers": bootstrap, **options, **_in_librdkafka(login)})
 
 

@@ -37,12 +37,17 @@ class RunningCapture:
     snapshot: bool = False
     errors: list[Exception] = field(default_factory=list)
 
+    @property
+    def group(self) -> str:
+        """The consumer group that keeps the position."""
+        return f"capture-{self.name}-{self.topic}"
+
     def run(self, stop: threading.Event) -> None:
         """Run until it is stopped, or fails."""
         ensure_topic(self.bootstrap, self.topic, PLAINTEXT, COMPACTED)
         target = ChangeTopic(
             self.topic,
-            f"capture-{self.topic}",
+            self.group,
             partial(transactional_producer, self.bootstrap, PLAINTEXT),
             partial(group_consumer, self.bootstrap, PLAINTEXT),
         )
@@ -66,8 +71,12 @@ class RunningCapture:
             thread.join(30)
 
     def failed(self) -> str:
-        """Run it until it fails; the error."""
-        self.run(threading.Event())
+        """Run it until it fails, for a minute at most; the error."""
+        stop = threading.Event()
+        limit = threading.Timer(60, stop.set)
+        limit.start()
+        self.run(stop)
+        limit.cancel()
         return str(self.errors.pop())
 
     def has_row(self, table: str, key: str) -> bool:

@@ -3,14 +3,22 @@
 import json
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
 
 from lakehouse.errors import MillraceError
-from shop.capture.row_changes import ChangeRecord
+from shop.capture.row_changes import ChangeRecord, source_of
 
 _SECONDS = 30
 _DEADLINE_SECONDS = 40
@@ -51,7 +59,7 @@ class ChangeTopic:
         topic: its name.
         group: consumer group that keeps the position.
         make_producer: makes a transactional producer.
-        make_consumer: makes a consumer of a group.
+        make_consumer: makes a consumer of a group, which reads committed records and reports their end.
 
     Attributes:
         waiting: records that are not committed.
@@ -85,6 +93,18 @@ class ChangeTopic:
             return None
         stored = json.loads(found.metadata)
         return Position(stored["lsn"], stored["system"], tuple(stored["tables"]))
+
+    def has_records_of(self, source: str) -> bool:
+        """Whether the topic has a committed record of a source.
+
+        Raises:
+            MillraceError: if Kafka does not answer.
+        """
+        self._consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
+        try:
+            return any(source_of(record.key()) == source for record in self._assigned_records())
+        finally:
+            self._consumer.unassign()
 
     def send(self, records: Iterable[ChangeRecord]) -> None:
         """Send records, in order; they count once they are committed."""
@@ -158,6 +178,18 @@ class ChangeTopic:
                 if error.args[0].code() not in _COORDINATOR_MOVES or time.monotonic() > deadline:
                     raise _refused(error) from error
             time.sleep(_RETRY_SECONDS)
+
+    def _assigned_records(self) -> Iterator[Message]:
+        """The committed records up to the end of the topic, in order."""
+        while (record := self._consumer.poll(_SECONDS)) is not None:  # a tombstone is false
+            error = record.error()
+            if error is None:
+                yield record
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                return
+            else:
+                raise _refused(KafkaException(error))
+        raise _refused(KafkaException(KafkaError(KafkaError._TIMED_OUT)))  # noqa: SLF001
 
     def _begin(self) -> None:
         self._producer.begin_transaction()

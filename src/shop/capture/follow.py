@@ -18,6 +18,8 @@ _BATCH_SECONDS = 0.5
 _BATCH_RECORDS = 20_000
 _KEEP_SECONDS = 10.0
 """Pause between commits of a position without changes."""
+_RENEW_SECONDS = 3600.0
+"""Pause between commits of the same position: Kafka removes one that is seven days old."""
 
 
 @dataclass
@@ -55,9 +57,11 @@ class Capture:
         tables = tuple(sorted(self.database.source.tables))
         self.database.free_slot(connection)
         known, slot = self.topic.position(), self.database.slot(connection)
-        if known and not self.snapshot:
-            self._require(known, system, tables, has_slot=slot is not None and not slot.is_lost)
-            return known
+        if not self.snapshot:
+            if known:
+                self._require(known, system, tables, has_slot=slot is not None and not slot.is_lost)
+                return known
+            self._require_first()
         is_same = known and slot and not slot.is_lost and known.system == system
         if slot and not is_same:  # of a snapshot that was interrupted, or of no use any more
             self.database.drop_slot(connection)
@@ -78,6 +82,17 @@ class Capture:
             )
         if added := sorted(set(tables) - set(known.tables)):
             raise MillraceError(f"there is no snapshot of {', '.join(added)} yet", again)
+
+    def _require_first(self) -> None:
+        """Check that this is the first snapshot: Kafka may have forgotten the position of an earlier one."""
+        name = self.database.name
+        if self.topic.has_records_of(name):
+            raise MillraceError(
+                f"Kafka has no position of the capture of {name} any more: it is older than Kafka's "
+                "offsets.retention.minutes",
+                f"Run `millrace capture {name} --snapshot`, which goes on from a new snapshot; only versions "
+                "between are lost",
+            )
 
     def _send_snapshot(self, slot: CreatedSlot, position: Position) -> None:
         """Send all rows in one transaction of Kafka: after a crash, none of them is there."""
@@ -139,9 +154,9 @@ class _Batch:
 
     def is_due(self, records: int, is_quiet: bool) -> bool:
         """Whether to commit now: never inside a transaction."""
-        if self.is_open or self.lsn == self._first:
-            return False
         age = time.monotonic() - self._began
+        if self.is_open or (self.lsn == self._first and age < _RENEW_SECONDS):
+            return False
         if not records:
             return age > _KEEP_SECONDS
         return is_quiet or records >= _BATCH_RECORDS or age > _BATCH_SECONDS

@@ -13,11 +13,26 @@ from shop.shop_file import FILE, ShopSource, ShopTable
 _ONLY_KEY = msgspec.json.Encoder(order="deterministic")
 
 
+class _Place(msgspec.Struct):
+    source: str
+
+
+_PLACE = msgspec.json.Decoder(_Place)
+
+
 class ChangeRecord(NamedTuple):
     """A record of Kafka; without a value it is the tombstone of a deleted row."""
 
     key: bytes
     value: bytes | None
+
+
+def source_of(key: bytes | None) -> str | None:
+    """The source in a record's key; None if it is no key of a change."""
+    try:
+        return _PLACE.decode(key or b"").source
+    except msgspec.DecodeError:
+        return None
 
 
 class RowChanges:

@@ -1,11 +1,13 @@
 """Capture of a real PostgreSQL to a real Kafka: what arrives is what the tables had."""
 
+import threading
 from collections.abc import Callable
 from random import Random
 from uuid import uuid4
 
 import psycopg
 import pytest
+from kafka.admin import KafkaAdminClient
 
 from kit.captured import captured_changes, current, histories
 from kit.home import Home
@@ -86,6 +88,41 @@ def test_dropped_slot_is_an_error_until_a_new_snapshot(capture: RunningCapture) 
             end_with(connection, capture)
         found = histories(captured_changes(capture.bootstrap, capture.topic))
         assert current(found["public.products"]) == all_rows(connection, "public.products")
+
+
+def test_lost_position_is_an_error_until_a_new_snapshot(capture: RunningCapture) -> None:
+    with shop() as connection:
+        with capture.running():
+            end_with(connection, capture, "first")
+        admin = KafkaAdminClient(bootstrap_servers=capture.bootstrap)
+        admin.delete_groups([capture.group])  # as after offsets.retention.minutes
+        admin.close()
+        connection.execute("DELETE FROM products WHERE id = 'first'")
+        for _ in range(2):
+            assert capture.failed() == (
+                f"Kafka has no position of the capture of {capture.name} any more: it is older than Kafka's "
+                f"offsets.retention.minutes. Run `millrace capture {capture.name} --snapshot`, which goes on "
+                "from a new snapshot; only versions between are lost."
+            )
+        capture.snapshot = True
+        with capture.running():
+            end_with(connection, capture)
+        found = histories(captured_changes(capture.bootstrap, capture.topic))
+        assert current(found["public.products"]) == all_rows(connection, "public.products")
+
+
+def test_interrupted_first_snapshot_begins_again(capture: RunningCapture) -> None:
+    with shop() as connection:
+        other = RunningCapture(capture.bootstrap, capture.topic, uuid4().hex)
+        with other.running():
+            end_with(connection, other, "of another source")
+        stop = threading.Event()
+        stop.set()
+        capture.run(stop)
+        assert [str(each)[:24] for each in capture.errors] == ["the snapshot was stopped"]
+        capture.errors.clear()
+        with capture.running():
+            end_with(connection, capture)
 
 
 def test_renamed_column_is_an_error_that_names_it(capture: RunningCapture) -> None:

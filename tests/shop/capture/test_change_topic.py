@@ -1,12 +1,12 @@
 """The committed position of capture, from a simulated consumer."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from unittest.mock import create_autospec
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from lakehouse.errors import MillraceError
 from shop.capture import change_topic
@@ -15,10 +15,11 @@ from shop.capture.change_topic import ChangeTopic, Position
 STORED = '{"lsn": 7, "system": "s", "tables": ["public.orders"]}'
 
 
-def topic_with(answers: list[Any], producer: Any = None) -> ChangeTopic:
-    """A topic whose consumer gives these answers, or raises these errors, in order."""
+def topic_with(answers: list[Any], producer: Any = None, records: Sequence[Any] = ()) -> ChangeTopic:
+    """A topic whose consumer gives these answers, or raises these errors, in order; and these records."""
     producer = producer or create_autospec(Producer, instance=True)
     consumer = create_autospec(Consumer, instance=True)
+    consumer.poll.side_effect = records
     consumer.committed.side_effect = [
         KafkaException(KafkaError(each)) if isinstance(each, int) else each for each in answers
     ]
@@ -70,3 +71,33 @@ def test_commit_that_fails_is_an_error() -> None:
         topic.commit(Position(7, "s", ()))
     topic.close()
     producer.abort_transaction.assert_called_once()
+
+
+def polled(key: bytes | None = None, error: int | None = None) -> Message:
+    """What a consumer gives: a record with a key, or an error."""
+    message = create_autospec(Message, instance=True)
+    message.key.return_value, message.error.return_value = key, error and KafkaError(error)
+    return message
+
+
+END = polled(error=KafkaError._PARTITION_EOF)
+OF_SHOP = polled(b'{"source":"shop","table":"public.orders","key":{"id":"1"}}')
+
+
+@pytest.mark.parametrize(
+    ("records", "is_found"),
+    [
+        ([END], False),
+        ([OF_SHOP, END], True),
+        ([polled(b'{"source":"other","table":"t","key":null}'), polled(b"k"), polled(), OF_SHOP], True),
+        ([polled(b'{"source":"other","table":"shop","key":null}'), END, OF_SHOP], False),
+    ],
+)
+def test_records_of_a_source_are_searched_up_to_the_end(records: list[Message], is_found: bool) -> None:
+    assert topic_with([], records=records).has_records_of("shop") is is_found
+
+
+@pytest.mark.parametrize("silence", [None, polled(error=KafkaError.TOPIC_AUTHORIZATION_FAILED)])
+def test_search_that_does_not_reach_the_end_is_an_error(silence: Message | None) -> None:
+    with pytest.raises(MillraceError, match="does not take changes"):
+        topic_with([], records=[silence]).has_records_of("shop")
