@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.rows.time_pruner import TimePruner
-from lakehouse.timestamps import from_micros, span_micros, to_micros
+from lakehouse.timestamps import LAST, from_micros, span_micros, to_micros
 
 _DAY = timedelta(days=1)
 
@@ -45,13 +45,17 @@ class BusinessDays:
 
     def __init__(self, days: Iterable[date], zone: str) -> None:
         self.days = sorted(days)
-        self._spans = [(_start(day, zone), _start(day + _DAY, zone)) for day in self.days]
+        self._spans = [(_start(day, zone), _last_time(day, zone)) for day in self.days]
 
     def near_until(self, after: timedelta) -> TimePruner:
         """A pruner of times inside the days, or shortly after them."""
         more = span_micros(after)
-        return TimePruner.of_spans((start, end - 1 + more) for start, end in self._spans)
+        return TimePruner.of_spans((first, last + more) for first, last in self._spans)
 
 
 def _start(day: date, zone: str) -> int:
     return to_micros(datetime.combine(day, time(), ZoneInfo(zone)))
+
+
+def _last_time(day: date, zone: str) -> int:
+    return _start(day + _DAY, zone) - 1 if day < date.max else to_micros(LAST)

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from gold.daily.business_days import BusinessDays, business_day, days_since, with_day
 from kit.oracle_wire import micros
-from lakehouse.timestamps import EPOCH
+from lakehouse.timestamps import EPOCH, FIRST, LAST, to_micros
 
 # Midnight in India; in Nepal it is a quarter of an hour earlier, in Newfoundland nine hours later.
 MIDNIGHT = datetime(2026, 3, 1, 18, 30, tzinfo=timezone.utc)
@@ -38,6 +38,16 @@ def test_pruner_of_days_keeps_their_times(spark: SparkSession, zone: str) -> Non
     times = sorted(row.event_time for row in inside.collect())
     assert times == sorted(row.event_time for row in near.collect())
     assert times == [micros(at) for at in hours if at.astimezone(ZoneInfo(zone)).date() == date(2026, 3, 1)]
+
+
+@pytest.mark.parametrize("zone", [*ZONES, "Pacific/Honolulu", "Pacific/Kiritimati"])
+def test_first_and_last_day_of_the_calendar_have_a_start_and_an_end(zone: str) -> None:
+    after = timedelta(hours=24)
+    for days in ([date.min], [date(1970, 1, 1)], [date.max], [date.min, date.max]):
+        assert days_since(days[-1], after, zone)[-1] == days[-1]
+        spans = BusinessDays(days, zone).near_until(after)._spans
+        assert all(to_micros(FIRST) <= low < high <= to_micros(LAST) for low, high in spans)
+    assert spans[-1][1] == to_micros(LAST)
 
 
 @pytest.mark.parametrize(("zone", "first"), [("UTC", 29), ("Europe/Berlin", 28), ("America/New_York", 29)])
