@@ -9,6 +9,8 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from http.client import HTTPException
 from typing import Any
 
 from lakehouse.settings import Settings
@@ -66,10 +68,13 @@ class Alerts:
         while True:
             message = self._waiting.get()
             try:
-                if problem := self._deliver(message):
-                    self._say(f"the alert {message['id']} was not taken: {problem}")
-            finally:
-                self._waiting.task_done()
+                problem = self._deliver(message)
+            except Exception as error:  # noqa: BLE001 - later alerts are sent, whatever happens to this one
+                problem = repr(error)
+            with suppress(Exception):  # the same, where the log can't be written
+                if problem:
+                    self._say(f"the alert {message.get('id')} was not taken: {problem}")
+            self._waiting.task_done()
 
     def _deliver(self, message: dict[str, Any]) -> str | None:
         """Why delivery failed after all attempts; None if it succeeded."""
@@ -92,6 +97,8 @@ class Alerts:
                 return None, False
         except urllib.error.HTTPError as error:
             return f"HTTP {error.code}", error.code not in _FINAL or error.code in _TRY_AGAIN
+        except HTTPException as error:  # an answer that is not HTTP
+            return repr(error), True
         except (OSError, ValueError) as error:
             return str(error) or type(error).__name__, not isinstance(error, ValueError)
 
