@@ -1,9 +1,10 @@
 """Expectations and their results, in the terms of Great Expectations."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from lakehouse.quality.evaluation import Result
+from lakehouse.quality.evaluation import Result, result_of
+from lakehouse.quality.history import History
 from lakehouse.quality.suites import STOP, Expectation
 
 
@@ -34,31 +35,64 @@ def _describe(expectation: Expectation) -> str:
         if isinstance(value, (int, float, str, list)) and not isinstance(value, bool)
     ]
     parts = [what, *arguments, f"where {expectation.where}" if expectation.where else ""]
-    share = f"{expectation.mostly:.0%} of rows at least" if expectation.mostly < 1 else ""
-    details = ", ".join(part for part in (*parts, share) if part)
+    details = ", ".join(part for part in (*parts, *_limits(expectation)) if part)
     return f"{expectation.name} ({expectation.severity}): {details}".replace("$", "$$")
+
+
+def _limits(expectation: Expectation) -> Iterator[str]:
+    if expectation.mostly < 1:
+        yield f"{expectation.mostly:.0%} of rows at least"
+    if expectation.margin is not None:
+        yield f"or up to {expectation.margin:.0%} fewer than usual"
+    if expectation.at_least:
+        yield f"if there are {expectation.at_least:,} rows"
 
 
 def _spoken(value: object) -> str:
     return " or ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def results_of(outcome: Any, expectations: Iterable[Expectation]) -> list[Result]:
-    """Results of a checkpoint of Great Expectations."""
+def results_of(validated: Any, expectations: Iterable[Expectation], history: History) -> list[Result]:
+    """Results of a suite that Great Expectations has validated, decided by the rule of the gate.
+
+    Great Expectations knows neither `at_least` nor `margin`, so the decisions replace its own.
+
+    Args:
+        validated: its result of the suite, which gets the decisions.
+        expectations: those of the suite.
+        history: what those with a margin are compared with.
+
+    Returns:
+        The result of each expectation.
+    """
     by_id = {each.id: each for each in expectations}
-    found = []
-    for validated in outcome.run_results.values():
-        for each in validated.results:
-            expectation = by_id[each.expectation_config.meta["id"]]
-            found.append(_result(expectation, bool(each.success), dict(each.result)))
-    return found
+    results = []
+    for each in validated.results:
+        meta = each.expectation_config.meta
+        result = _result(by_id[meta["id"]], bool(each.success), dict(each.result), history)
+        each.success, meta["severity"] = result.success, result.severity
+        results.append(result)
+    _count_successes(validated)
+    return results
 
 
-def _result(expectation: Expectation, success: bool, counts: Mapping[str, Any]) -> Result:
-    rows = int(counts.get("element_count") or 0)
+def _result(expectation: Expectation, success: bool, counts: Mapping[str, Any], history: History) -> Result:
+    """By the counts; of an expectation that does not count rows, as Great Expectations has decided."""
+    unexpected = counts.get("unexpected_count")
+    if unexpected is None:
+        number = counts.get("observed_value")
+        return Result(expectation, success, 0, 0, float(number) if isinstance(number, (int, float)) else 0.0)
+    rows = int(counts["element_count"])
     if not expectation.kind.endswith("_null"):
         rows -= int(counts.get("missing_count") or 0)
-    unexpected = int(counts.get("unexpected_count") or 0)
-    number = counts.get("observed_value")
-    observed = unexpected / rows if rows else float(number) if isinstance(number, (int, float)) else 0.0
-    return Result(expectation, success, rows, unexpected, observed)
+    return result_of(expectation, rows, int(unexpected), expectation.at_least, history.of(expectation))
+
+
+def _count_successes(validated: Any) -> None:
+    number, met = len(validated.results), sum(bool(each.success) for each in validated.results)
+    validated.success = met == number
+    validated.statistics |= {
+        "successful_expectations": met,
+        "unsuccessful_expectations": number - met,
+        "success_percent": 100 * met / number,
+    }

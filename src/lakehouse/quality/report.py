@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame
 from lakehouse.quality.data_docs import ReportPage, write_index
 from lakehouse.quality.evaluation import Result
 from lakehouse.quality.gx_expectations import results_of, translate
+from lakehouse.quality.history import History
 from lakehouse.quality.suites import Expectation
 
 KEPT = 20
@@ -54,6 +55,7 @@ class Report:
         frames: Mapping[str, tuple[DataFrame, tuple[Expectation, ...]]],
         run: str,
         parameters: Mapping[str, Any],
+        history: History,
     ) -> list[Result]:
         """Validate frames, and write the report.
 
@@ -61,6 +63,10 @@ class Report:
             frames: by suite, its rows and its expectations.
             run: a name for this run.
             parameters: values of `$PARAMETER` in expectations, by name.
+            history: the shop's own, which expectations with a margin are compared with.
+
+        Returns:
+            The results, decided as the gate decides.
         """
         with _quiet_library() as gx:
             context = gx.get_context(mode="file", project_root_dir=self._home)
@@ -75,7 +81,9 @@ class Report:
                     expectation_parameters=dict(parameters),
                     run_id=identifier,
                 )
-                found += results_of(outcome, expectations)
+                for key, validated in outcome.run_results.items():
+                    found += results_of(validated, expectations, history)
+                    context.validation_results_store.set(key, validated)
             self._build(context)
             return found
 

@@ -3,12 +3,14 @@
 import os
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from playwright.sync_api import expect, sync_playwright
 from pyspark.sql import SparkSession
 
-from gold.gate.quality_job import check_quality
+from gold.gate.quality_job import check_quality, count_erased
 from gold.models.mlflow_client import quiet_mlflow
 from kit.browser import FLAGS, chromium
 from kit.pipeline import read_rows, run_jobs
@@ -16,6 +18,12 @@ from kit.planted import of_orders, plant, rates, shop
 from kit.records import NOON, Bronze
 from kit.serving import served
 from kit.spark import empty_home
+from lakehouse.contracts.arrow import arrow_schema
+from lakehouse.contracts.ops import ERASED_RECORDS
+from lakehouse.contracts.silver import EVENTS
+from lakehouse.delta.delta_tables import Lakehouse
+from lakehouse.erasure.blank_records import PLACE
+from lakehouse.erasure.delete_records import delete_records
 from lakehouse.errors import MillraceError
 from lakehouse.quality.report import KEPT
 from lakehouse.run.job import JobContext
@@ -25,6 +33,37 @@ pytestmark = pytest.mark.long
 
 DEADLINE = 60  # seconds
 NUMBERED = "orders have a number"
+
+
+def list_erased(lake: Lakehouse, rows: list[dict[str, Any]]) -> None:
+    """Append rows to ops.erased_records."""
+    table = pa.Table.from_pylist(rows, arrow_schema(ERASED_RECORDS))
+    lake.append(ERASED_RECORDS.name, table)
+
+
+def test_erased_records_are_those_of_the_batches_that_silver_no_longer_has(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = empty_home(spark, tmp_path)
+    lake, later = Lakehouse(spark.newSession(), settings, "quality"), NOON + timedelta(hours=1)
+    records = spark.createDataFrame([("events", 0, 1)], "topic STRING, partition INT, offset BIGINT")
+    assert count_erased(lake, records, NOON, later) == 0
+    of_events = [
+        {"offset": 1, "record_class": "event"},  # listed, and still there
+        {"offset": 2, "record_class": "event"},
+        {"offset": 3, "record_class": "duplicate"},
+        {"offset": 4, "record_class": "rejected"},
+        {"offset": 5, "record_class": "arrived"},  # dropped on arrival, as the ledger says
+        {"offset": 6, "record_class": "event", "ingested_at": NOON},
+        {"offset": 7, "record_class": "event", "ingested_at": later + timedelta(seconds=1)},
+    ]
+    others = [
+        {"topic": topic, "offset": 8, "record_class": "rejected"}
+        for topic in (*settings.side_topics, settings.shop_changes_topic)
+    ]
+    place = {"topic": "events", "partition": 0, "ingested_at": later}
+    list_erased(lake, [{**place, **each} for each in (*of_events, *others)])
+    assert count_erased(lake, records, NOON, later) == 3
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +149,17 @@ def test_report_opens_from_the_quality_page(checked: Settings, tmp_path: Path) -
             browser.close()
 
 
-@pytest.mark.long
-def test_second_quality_run_counts_the_same_failures(checked: Settings, spark: SparkSession) -> None:
+def test_second_quality_run_after_an_erasure_finds_the_same_failures(
+    checked: Settings, spark: SparkSession
+) -> None:
+    lake = Lakehouse(spark.newSession(), checked, "erase")
+    theirs = lake.read(EVENTS.name).where("goal IS NULL").limit(3).select(*PLACE, "ingested_at").collect()
+    list_erased(lake, [{**row.asDict(), "record_class": "event"} for row in theirs])
+    delete_records(lake, EVENTS, lake.read(ERASED_RECORDS.name).select(*PLACE), NOON)
     check_quality(JobContext("quality", spark.newSession(), checked, once=True))
-    rows = read_rows(checked, "ops.expectations", ("job", "name", "unexpected_count"))
+    rows = read_rows(checked, "ops.expectations", ("job", "name", "unexpected_count", "success"))
+    of_records = "every record is an event, a copy or refused"
+    assert {row["success"] for row in rows if row["name"] == of_records} == {True}
     counts = [row["unexpected_count"] for row in rows if (row["job"], row["name"]) == ("quality", NUMBERED)]
     assert len(counts) == 2
     assert len(set(counts)) == 1

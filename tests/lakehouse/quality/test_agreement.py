@@ -1,5 +1,7 @@
 """A job's evaluator and Great Expectations give the same results for the same rows."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +9,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from lakehouse.quality.evaluation import Evaluator
+from lakehouse.quality.history import History, RowCounts
 from lakehouse.quality.metrics import IS_RECORD, SOURCE, SuiteMetrics, count_rows
 from lakehouse.quality.report import Report
 from lakehouse.quality.suites import Expectation
@@ -14,6 +17,15 @@ from lakehouse.quality.suites import Expectation
 pytestmark = pytest.mark.long
 
 TABLE = "silver.events"
+
+OF_THE_GATE = {
+    "too few rows": (True, "warn"),
+    "enough rows": (False, "warn"),
+    "as many as usual, and a margin": (True, "warn"),
+    "more than usual": (False, "warn"),
+    "without history": (False, "warn"),
+}
+"""Success and severity of expectations with rules that Great Expectations lacks."""
 
 
 def expect(
@@ -42,7 +54,32 @@ EXPECTED = (
     expect("pattern", "to_match_regex", "text", regex="^[a-zA-Z']+$"),
     expect("pattern of few", "to_match_regex", "text", 0.3, regex="^[A-Z]{3}$"),
     expect("of no rows", "to_be_between", "number", min_value=99, where="number > 99"),
+    replace(expect("too few rows", "to_be_null", "text", where="number < 2"), at_least=3),
+    replace(expect("enough rows", "to_be_null", "text", where="number < 3"), at_least=3),
+    replace(expect("as many as usual, and a margin", "to_not_be_null", "text"), margin=0.2),
+    replace(expect("more than usual", "to_not_be_null", "text"), margin=0.1),
+    replace(expect("without history", "to_be_null", "text"), margin=0.1, severity="stop"),
 )  # fmt: skip
+
+
+def usual() -> History:
+    """A history in which 15 % of the rows violate each expectation but one."""
+    history = History()
+    for each in EXPECTED:
+        if each.name != "without history":
+            for _ in range(5):
+                history.add(each, RowCounts(1000, 150))
+    return history
+
+
+def shown(home: Path) -> set[tuple[str, bool, str]]:
+    """Id, success and severity of the results that the report shows, of which there is one for each suite."""
+    (file,) = (home / "gx" / "uncommitted" / "validations").rglob("*.json")
+    suite = json.loads(file.read_text())
+    results = suite["results"]
+    assert suite["statistics"]["successful_expectations"] == sum(each["success"] for each in results)
+    metas = [(each["expectation_config"]["meta"], each["success"]) for each in results]
+    return {(meta["id"], success, meta["severity"]) for meta, success in metas}
 
 
 def test_evaluator_agrees_with_great_expectations(spark: SparkSession, tmp_path: Path) -> None:
@@ -50,15 +87,18 @@ def test_evaluator_agrees_with_great_expectations(spark: SparkSession, tmp_path:
     rows = [(number, text, number % 2 == 0) for number, text in enumerate(texts)]
     frame = spark.createDataFrame(rows, "number int, text string, flag boolean").coalesce(1)
     marked = frame.withColumns({SOURCE: F.lit(TABLE), IS_RECORD: F.lit(True)})
-    counts = count_rows([(SuiteMetrics(EXPECTED), marked)])
-    ours = {each.expectation.id: each for each in Evaluator(EXPECTED).evaluate(counts)}
+    counts, history = count_rows([(SuiteMetrics(EXPECTED), marked)]), usual()
+    ours = {each.expectation.id: each for each in Evaluator(EXPECTED, history).evaluate(counts)}
     report = Report(tmp_path / "report")
-    theirs = report.validate({TABLE: (frame, EXPECTED)}, "a run", {})
+    theirs = report.validate({TABLE: (frame, EXPECTED)}, "a run", {}, history)
     assert len(theirs) == len(EXPECTED)
     for each in theirs:
         mine = ours[each.expectation.id]
-        assert (each.success, each.unexpected) == (mine.success, mine.unexpected), each.expectation.name
-    assert {each.success for each in theirs} == {True, False}
+        assert each == mine, each.expectation.name
+    wanted = {(each.expectation.id, each.success, each.severity) for each in theirs}
+    assert shown(tmp_path / "report") == wanted
+    decided = {each.expectation.name: (each.success, each.severity) for each in theirs}
+    assert {name: decided[name] for name in OF_THE_GATE} == OF_THE_GATE
     files = [file for file in (tmp_path / "report").rglob("*") if file.is_file()]
     page = "".join(file.read_text() for file in files if file.suffix == ".html")
     assert "between, one too many" in page
