@@ -69,12 +69,17 @@ class Summaries:
         """Apply what has been published; windows last, since pages read all tables as of their position."""
         known = last_sequence(self._run.lake)
         self._sum_days(known, now)
-        self.update_joined(now)
+        self._update_joined(now)
         self._traffic.update(now.upto, now.watermark, known)
+        self._traffic.advance(now.upto)
         self.done, self._costs_through = known, now.upto
 
     def update_joined(self, now: Published) -> None:
         """Apply changes of the shop's database, too, to the tables that join it."""
+        self._update_joined(now)
+        self._traffic.advance(now.upto)
+
+    def _update_joined(self, now: Published) -> None:
         self._items.update(self.done, now.upto)
         self._update_customers(now)
         self._people.update_joined(now.upto, now.side_input_upto)

@@ -19,11 +19,17 @@ from gold.traffic.traffic_progress import (
     read_progress,
 )
 from gold.traffic.window_rows import read_affected_rows, revise_rows
+from lakehouse.contracts.lineage import tables_of
 from lakehouse.contracts.traffic import TRAFFIC
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.delta.write_changes import write_changes
 from lakehouse.rows.checkpointing import checkpoint
-from lakehouse.timestamps import to_micros
+from lakehouse.timestamps import EPOCH, to_micros
+
+_OTHERS = tuple(
+    table.name for table in tables_of("gold") if table.writer == TRAFFIC.writer and table != TRAFFIC
+)
+"""The other tables of gold that publish writes."""
 
 
 class Traffic:
@@ -64,6 +70,20 @@ class Traffic:
             new = self._update(done, new, upto)
         if summarized > done.summarized and read_progress(self._lake, self._conf) != new:
             commit_progress(self._lake, new, upto)  # no row has changed
+
+    def advance(self, upto: datetime) -> None:
+        """Commit the progress without rows if another table of gold is ahead: a cost is in no window.
+
+        Pages read all tables as of the position of the last commit to gold.traffic.
+
+        Args:
+            upto: high-water mark of gold, an ingest stamp.
+        """
+        shown = self._lake.high_water_mark(TRAFFIC.name) or EPOCH
+        if shown >= upto or all((self._lake.high_water_mark(name) or EPOCH) <= shown for name in _OTHERS):
+            return
+        if done := read_progress(self._lake, self._conf):
+            commit_progress(self._lake, done, upto)
 
     def differences(self, watermark: datetime) -> DataFrame:
         """All minutes as differences from an empty table.

@@ -14,6 +14,8 @@ from kit.pipeline import assert_as_the_oracle, empty_tables, read_rows, run_jobs
 from kit.records import BROWSER, NOON, Bronze, Record, message, rate, record
 from kit.spark import empty_home
 from lakehouse.contracts import TABLES
+from lakehouse.readers.open_tables import open_tables
+from lakehouse.readers.positions import find_position, versions_as_of
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
@@ -67,6 +69,7 @@ def batches() -> Iterator[list[Record]]:
         spent(2, 2, 2, "google", "sale", "5", "EUR"),
         spent(2, 1, 1, "bing", "brand", "20", "USD"),
         spent(2, 1, 1, "meta", "lamps", "12.34", "GBP"),
+        *(spent(2, 1, 1, "bing", "typo", "1", "USD", day=day) for day in ("1970-01-01", "9999-12-31")),
     ]
     again = [
         spent(3, 1, 2, "google", "brand", "25", "EUR", ad_group="a"),
@@ -132,17 +135,25 @@ WANTED = [FIRST, FIRST, AGAIN, RATED, RATED]
 @pytest.fixture(scope="module")
 def states(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Settings, list[Figures], list[dict[str, Any]]]:
-    """Figures, and all rows, after each batch."""
+) -> tuple[Settings, list[Figures], list[dict[str, Any]], list[bool]]:
+    """Figures, all rows, and whether pages show these, after each batch."""
     settings = empty_home(spark, tmp_path_factory.mktemp("costs"))
-    bronze, found, rows = Bronze(spark, settings), [], []
+    bronze, found, rows, shown = Bronze(spark, settings), [], [], []
     for records in batches():
         bronze.commit(records)
         run_jobs(spark, settings)
         assert_as_the_oracle(settings, Oracle.over(bronze.stored))
         found.append(figures(settings))
         rows.append({name: contents(settings, name) for name in COST_TABLES})
-    return settings, found, rows
+        shown.append(is_shown(settings, "gold.campaign_performance"))
+    return settings, found, rows, shown
+
+
+def is_shown(settings: Settings, name: str) -> bool:
+    """Whether the last version of a table is the one at the latest position."""
+    tables = open_tables(settings)
+    at_position = versions_as_of(tables, find_position(tables, "latest"), [name])
+    return at_position[name] == tables.latest_version(name)
 
 
 def contents(settings: Settings, name: str) -> list[str]:
@@ -153,6 +164,10 @@ def contents(settings: Settings, name: str) -> list[str]:
 @pytest.mark.parametrize("number", range(len(WANTED)))
 def test_figures_after_each_batch_are_those_by_hand(states: Any, number: int) -> None:
     assert states[1][number] == WANTED[number]
+
+
+def test_costs_and_rates_without_new_events_are_shown_at_the_latest_position(states: Any) -> None:
+    assert states[3] == [True] * len(WANTED)
 
 
 def test_late_rate_changes_only_costs_in_its_currency(states: Any) -> None:
@@ -170,7 +185,7 @@ def test_half_of_a_load_and_copies_change_no_figure(states: Any) -> None:
 
 
 def test_rebuild_gives_the_rows_of_the_stream(spark: SparkSession, states: Any) -> None:
-    settings, _, rows = states
+    settings, _, rows, _ = states
     empty_tables(settings, COST_TABLES)
     job = rebuild_job(definitions(), COST_TABLES)
     job.body(JobContext(job.name, spark.newSession(), settings, once=True))

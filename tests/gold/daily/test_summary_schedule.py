@@ -97,6 +97,7 @@ def schedule_taking(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatc
     )
     monkeypatch.setattr(summaries, "PersonSummaries", lambda _run: people)
     monkeypatch.setattr(summaries.Traffic, "update", lambda *_: clock.work(seconds))
+    monkeypatch.setattr(summaries.Traffic, "advance", lambda _, upto: clock.order.append(("position", upto)))
     monkeypatch.setattr(summary_schedule, "_finalise", lambda *_: clock.order.append("final"))
     monkeypatch.setattr(Summaries, "_update_days", lambda *_: clock.order.append("days"))
     monkeypatch.setattr(Summaries, "_new_minutes", lambda *_: (ROWS, [NOON.date()]))
@@ -164,11 +165,12 @@ def test_summary_update_without_new_data_does_nothing(clock, monkeypatch):
     assert clock.started == []
 
 
-def test_windows_are_written_after_daily_tables_and_items(clock, monkeypatch):
+def test_windows_and_then_position_are_written_after_daily_tables_and_items(clock, monkeypatch):
     todo = schedule_taking(4.0, clock, monkeypatch)
     todo.mark_stale(NOON, NOON, NOON)
     todo.update(now=True)
-    assert clock.order == ["final", "days", ("items", 0, NOON), ("joined", NOON), "windows"]
+    joined = [("items", 0, NOON), ("joined", NOON)]
+    assert clock.order == ["final", "days", *joined, "windows", ("position", NOON)]
 
 
 def test_items_follow_changes_of_the_shop_without_new_events(clock, monkeypatch):
@@ -186,7 +188,7 @@ def test_items_follow_changes_of_the_shop_without_new_events(clock, monkeypatch)
     clock.now += INTERVAL
     for _ in range(2):
         todo.update()
-    assert clock.order == [("items", 1, NOON), ("joined", NOON)]
+    assert clock.order == [("items", 1, NOON), ("joined", NOON), ("position", NOON)]
 
 
 class Beside:
