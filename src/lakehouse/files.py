@@ -54,7 +54,13 @@ def _link(draft: Path, path: Path) -> None:
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        write_private(path, draft.read_bytes())
+        try:
+            write_private(path, draft.read_bytes())
+        except FileExistsError:
+            raise
+        except BaseException:
+            path.unlink(missing_ok=True)  # a part of it
+            raise
 
 
 def write_private(path: Path, content: bytes) -> None:
