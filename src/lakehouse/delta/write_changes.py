@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import DELETED, Table
@@ -114,10 +115,8 @@ def checkpoint_changes(
     Returns:
         The checkpointed changes, the extent of each table's changes, and the values of the aggregates.
     """
-    wanted = {
-        name: _extent(changes.select(f"{name}.*").columns, f"{name}.")
-        for name in (table.short_name for table in tables)
-    }
+    fields = {each.name: cast("StructType", each.dataType).names for each in changes.schema}
+    wanted = {name: _extent(fields[name], f"{name}.") for name in (table.short_name for table in tables)}
     frame, found = checkpoint_with(changes, **wanted, **aggregates)
     return frame, {table.name: Extent(*found[table.short_name]) for table in tables}, found
 
