@@ -26,10 +26,8 @@ from lakehouse.delta.write_changes import write_changes
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.timestamps import EPOCH, to_micros
 
-_OTHERS = tuple(
-    table.name for table in tables_of("gold") if table.writer == TRAFFIC.writer and table != TRAFFIC
-)
-"""The other tables of gold that publish writes."""
+_OTHERS = tuple(table.name for table in tables_of("gold") if table.cadence == "summary" and table != TRAFFIC)
+"""The other tables that are updated with gold.traffic."""
 
 
 class Traffic:
