@@ -52,7 +52,8 @@ def open_rows(lake: Lakehouse, events: DataFrame, watermark: datetime) -> dict[s
 
     Args:
         lake: the tables.
-        events: on-time events. All are after the previous watermark, so they cannot change closed rows.
+        events: on-time events. All are after the previous watermark, so they change closed rows only where a
+            span of the rules was raised.
         watermark: after the batch.
     """
     visitors = F.broadcast(events.select("visitor_id").distinct().withColumn("_is_here", F.lit(True)))
