@@ -41,6 +41,7 @@ class Gate:
         self._alerted: str | None = None
         self._held: list[Result] = []
         self._published = PublishedThrough.of(run.lake)
+        self._is_whole = False
         last = self._ledger.last("publish")
         done = last.position if last else EPOCH
         self._approved = max(self._published.rows, self._published.side_input, self._decided(), done)
@@ -73,7 +74,8 @@ class Gate:
             refined = self._ledger.last("refine")
             is_approved = refined is None or refined.position <= self._approved
             is_held = self._state is not None and self._state.holds
-            if is_approved and not is_held and self._published.is_whole(self._ledger.last("publish")):
+            self._is_whole = self._is_whole or self._published.is_whole(self._ledger.last("publish"))
+            if is_approved and not is_held and self._is_whole:
                 pin_to_gate(self._run.lake, self._approved)
                 idle()
             self._results.write(always=self._run.once)

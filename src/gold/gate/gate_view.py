@@ -44,11 +44,11 @@ def pin_batch(lake: Lakehouse, upto: datetime, batch: Batch) -> Batch:
     Returns:
         The micro-batch with the side input that its tables have.
     """
-    approved, after = PinnedTables(lake, upto, _SILVER), batch.side_input_after
+    approved, side_input = PinnedTables(lake, upto, _SILVER), (batch.side_input_after, batch.side_input_upto)
     if batch.has_side_input and (
-        batch.side_input_upto > upto or any(approved.hides(name, "repair", after) for name in _REPAIRED)
+        side_input[1] > upto or any(approved.hides(name, "repair", *side_input) for name in _REPAIRED)
     ):
-        batch = replace(batch, side_input_upto=after)
+        batch = replace(batch, side_input_upto=batch.side_input_after)
     of_repair = PinnedTables(lake, min(upto, batch.side_input_upto), _SILVER)
     lake.pinned = lambda name: (of_repair if _SILVER.get(name) == "repair" else approved)(name)
     return batch

@@ -1,9 +1,8 @@
 """Time travel by ingest stamp: the version of a table that contains the input up to a stamp."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from itertools import takewhile
 
 from lakehouse.delta.commit_log import Commit
 from lakehouse.delta.delta_tables import Lakehouse
@@ -33,25 +32,30 @@ class PinnedTables:
         self._upto = (to_micros(upto), math.inf if side_input is None else to_micros(side_input))
         self._filled_by = first_writer
         self._versions: dict[str, int] = {}
+        self._later: dict[str, list[Commit]] = {}
 
     def __call__(self, name: str) -> int | None:
         """The table's version, the same at each call; None for tables that are not pinned."""
         if name in self._filled_by and name not in self._versions:
-            commits = self._lake.commits(name)
-            self._versions[name] = last_version_through(commits, self._upto, self._filled_by[name])
+            read: list[Commit] = []
+            commits = _noted(self._lake.commits(name), read)
+            version = last_version_through(commits, self._upto, self._filled_by[name])
+            self._versions[name] = version
+            self._later[name] = [commit for commit in read if commit[0] > version]
         return self._versions.get(name)
 
-    def hides(self, name: str, job: str, after: datetime) -> bool:
-        """Whether the log of a table has a commit of a job, for later input, behind the pinned version.
+    def hides(self, name: str, job: str, after: datetime, upto: datetime) -> bool:
+        """Whether a commit of a job, for stamps in (after, upto], is behind a pinned table's version."""
+        self(name)
+        stamps = (each.get("upto", 0) for _, each in self._later[name] if each.get("job") == job)
+        return any(to_micros(after) < stamp <= to_micros(upto) for stamp in stamps)
 
-        Args:
-            name: the table; it is pinned.
-            job: the job.
-            after: ingest stamp.
-        """
-        version = self(name)
-        later = takewhile(lambda commit: commit[0] > (version or 0), self._lake.commits(name))
-        return any(each.get("job") == job and each.get("upto", 0) > to_micros(after) for _, each in later)
+
+def _noted(commits: Iterable[Commit], read: list[Commit]) -> Iterator[Commit]:
+    """The commits, each added to `read` as it is read."""
+    for commit in commits:
+        read.append(commit)
+        yield commit
 
 
 def last_version_through(commits: Iterable[Commit], upto: tuple[int, float], first_writer: str) -> int:

@@ -94,7 +94,7 @@ def run_microbatches(
                     run.tune_for_batch(batch.rows)
                     with released_at_end(run.spark):
                         done = _run_batch(run, ledger, batch, process, gate)
-                elif idle:
+                if idle and done is None and not _has_rows(batch):
                     idle()
         last = done or last
         if done is None and run.once:
@@ -112,6 +112,11 @@ def _may_start(run: JobContext, starts_while_draining: bool) -> bool:
     if not starts_while_draining:
         wait_until_drained(run.settings.warehouse, run.stop)
     return not run.stop.is_set()
+
+
+def _has_rows(batch: Batch | None) -> bool:
+    """Whether a batch has new rows, and not only changes of the side input."""
+    return batch is not None and batch.upto > batch.after
 
 
 def _is_interrupted(last: Entry | None, processed_through: datetime) -> bool:

@@ -38,6 +38,9 @@ def lake_with(**logs: list[tuple[str, int]]) -> Any:
         pytest.param([("refine", 20), ("refine", 30), ("repair", 10)], 1, 5, id="after these"),
         pytest.param([("refine", 20), ("refine", 30), ("repair", 5)], 1, 10, id="processed before"),
         pytest.param([("refine", 20), ("refine", 30), (None, 0)], 1, 10, id="compaction after these"),
+        pytest.param(
+            [("refine", 20), ("repair", 10), ("refine", 30), ("repair", 30)], 2, 10, id="later side input"
+        ),
     ],
 )
 def test_side_input_waits_while_its_rows_are_behind_rows_that_are_not_approved(

@@ -217,6 +217,30 @@ def test_changes_of_the_side_input_wait_for_rows_a_trigger_interval_at_most(
 
 
 @pytest.mark.parametrize(
+    ("ledger", "expected"),
+    [
+        pytest.param(SideInputLedger, ["idle"], id="changes of the side input alone"),
+        pytest.param(OneBatchLedger, [], id="rows"),
+    ],
+)
+def test_idle_work_is_done_if_the_gate_admits_none_of_the_side_input(
+    monkeypatch: pytest.MonkeyPatch, ledger: type, expected: list[str]
+) -> None:
+    monkeypatch.setattr(microbatch, "Ledger", ledger)
+    monkeypatch.setattr(SideInputLedger, "waits", 0)
+    run, done = job_context(threading.Event(), Slot(lambda: None)), list[str]()
+    run_microbatches(
+        run,
+        "refine",
+        lambda _batch: Outcome(),
+        side_input="repair" if ledger is SideInputLedger else None,
+        idle=lambda: done.append("idle"),
+        gate=lambda _batch: None,
+    )
+    assert done == expected
+
+
+@pytest.mark.parametrize(
     ("took", "longest", "waited"),
     [
         (2.0, 120, 28.0),
