@@ -36,8 +36,8 @@ class PublishedThrough:
 
     def is_whole(self, last: Entry | None) -> bool:
         """Whether gold has nothing of a batch without a ledger row; `last` is publish's latest row."""
-        position, heard = (last.position, last.heard or EPOCH) if last else (EPOCH, EPOCH)
-        return self.rows <= position and self.side_input <= heard
+        rows, side_input = (last.position, last.heard or EPOCH) if last else (EPOCH, EPOCH)
+        return self.rows <= rows and self.side_input <= side_input
 
     def interrupted(self, batch: Batch) -> Batch | None:
         """The batch if it was interrupted: it was approved, and a part of it may be in gold already.

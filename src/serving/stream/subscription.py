@@ -139,13 +139,13 @@ class Subscription:
         """Groups of the channel, until the next one is no longer kept, or a table was recreated."""
         channel, self._last = self._channel, time.monotonic()
         while channel.generation == self._generation:
-            now, has_news = time.monotonic(), self._place != channel.end
+            now, has_changes = time.monotonic(), self._place != channel.end
             quiet, pause = self._last + self.terms.heartbeat - now, self._sent + self.terms.interval - now
-            if not has_news or pause > 0:  # no group is due
+            if not has_changes or pause > 0:  # no group is due
                 if quiet <= 0:
                     self._last = now
                     yield self._heartbeat()
-                if has_news:
+                if has_changes:
                     await asyncio.sleep(min(pause, max(quiet, 0)))  # until a heartbeat is due
                 else:
                     await channel.news_within(max(quiet, 0))
