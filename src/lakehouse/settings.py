@@ -121,7 +121,7 @@ class Settings(BaseSettings):
         "the duration of the last update if that is longer, at most five minutes",
     )
     heartbeat_interval: timedelta | None = Field(
-        None, gt=timedelta(0), description="idle time of a topic until a heartbeat is written; unset, never"
+        None, gt=timedelta(0), description="time without records until a heartbeat is written; unset, never"
     )
     mlflow_tracking_uri: str | None = Field(
         None, description="MLflow tracking server, as databricks; unset, a database in the home"
@@ -161,10 +161,10 @@ class Settings(BaseSettings):
         timedelta(days=30), gt=timedelta(0), description="how long a person's request may take (ISO 8601)"
     )
     record_reads: bool = Field(
-        False, description="whether ops.reads records who read which version of a table in a folder"
+        False, description="whether ops.reads records who read which version of a table"
     )
     spark_master: str | None = Field(None, description="a cluster, as spark://host:7077; unset, this machine")
-    spark_memory: str = Field("2g", description="memory of the local Spark application")
+    spark_memory: str = Field("2g", description="memory of the Spark driver, and of each executor")
     spark_java_options: str | None = Field(
         None, description="Java options of the local Spark application; unset, those of decision 0002"
     )

@@ -13,8 +13,6 @@ from kit.home import REAL_LOG, ROOT
 from millrace.local.process.ports import stable_port
 
 pytestmark = pytest.mark.long
-CAUGHT_UP = "millrace run ingest refine repair publish --once"
-"""While `millrace up` runs, this waits until its jobs have caught up."""
 
 
 class Reader:
@@ -82,10 +80,6 @@ def test_documented_commands_lead_from_events_to_credit(folder: Path, page: str,
         shown = {}
         for heading in headings:
             for line in reader.lines(heading):
-                if line == "millrace up --broker":
-                    reader.type("millrace down")
-                if "explain" in line or "visitors" in line:
-                    reader.type(CAUGHT_UP)
                 shown[line.partition("#")[0].strip()] = reader.type(line)
         explained = shown.get("millrace explain conversion A-1") or reader.type(
             "millrace explain conversion A-1"

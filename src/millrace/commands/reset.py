@@ -20,7 +20,7 @@ def reset(yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False
     if not folders:
         typer.echo(f"Nothing to remove in {home}.")
         return
-    names = ", ".join(folder.name for folder in folders)
+    names = ", ".join(folder.name if folder.parent == home else str(folder) for folder in folders)
     if not yes and not typer.confirm(f"Remove {names} in {home} for good?"):
         typer.echo("Nothing was removed.")
         raise typer.Exit(1)

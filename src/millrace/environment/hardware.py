@@ -14,7 +14,7 @@ from millrace.environment.jar_lock import cache_folder
 from millrace.environment.java import java_executable, java_version
 
 _GIGABYTE = 1_000_000_000
-_MEMORY_NEEDED, _MEMORY_EASY = 2 * _GIGABYTE, 4 * _GIGABYTE  # available, for Spark, broker and dashboard
+_MEMORY_NEEDED, _MEMORY_EASY = 3 * _GIGABYTE, 6 * _GIGABYTE  # available, for Spark, broker and dashboard
 _DISK_NEEDED, _DISK_EASY = 1 * _GIGABYTE, 5 * _GIGABYTE  # free disk space for jars, logs and tables
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _OLDEST_PYTHON = (3, 10)
@@ -49,9 +49,9 @@ def check_memory(_settings: Settings) -> Finding:
     available, total = psutil.virtual_memory().available, psutil.virtual_memory().total
     seen = f"{available / _GIGABYTE:.1f} of {total / _GIGABYTE:.1f} GB available"
     if available < _MEMORY_NEEDED:
-        return fail("memory", seen, "Close other programs: Spark, Kafka and the page need 2 GB at the least")
+        return fail("memory", seen, "Close other programs: Spark, Kafka and the pages need 3 GB at the least")
     if available < _MEMORY_EASY:
-        return warn("memory", seen, "4 GB make it comfortable; MILLRACE_SPARK_MEMORY=1g asks for less")
+        return warn("memory", seen, "6 GB make it comfortable; MILLRACE_SPARK_MEMORY=1g asks for less")
     return ok("memory", seen)
 
 

@@ -47,7 +47,8 @@ def running_postgres(home: Path, port: int) -> Iterator[None]:
         raise MillraceError(
             "PostgreSQL is not installed", "Install it (Debian, Ubuntu: apt-get install postgresql)"
         )
-    folder = _folder(home)
+    folder = _created_folder(home)
+
     if not (folder / "data" / "PG_VERSION").exists():
         _initialise(bin_folder, folder)
     settings = (
@@ -65,13 +66,16 @@ def running_postgres(home: Path, port: int) -> Iterator[None]:
         server.wait(_SECONDS)
 
 
-def _folder(home: Path) -> Path:
+def data_folder(home: Path) -> Path:
     """The folder of the data: in the home, or where another user may enter if this one is root."""
     if os.geteuid():
-        folder = home / "shop"
-    else:
-        name = hashlib.sha256(str(home).encode()).hexdigest()[:12]
-        folder = Path(tempfile.gettempdir()) / f"millrace-shop-{name}"
+        return home / "shop"
+    name = hashlib.sha256(str(home).encode()).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"millrace-shop-{name}"
+
+
+def _created_folder(home: Path) -> Path:
+    folder = data_folder(home)
     folder.mkdir(parents=True, exist_ok=True)
     if (user := _service_user()) is not None:
         shutil.chown(folder, user)

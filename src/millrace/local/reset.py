@@ -8,6 +8,7 @@ from filelock import FileLock, Timeout
 
 from lakehouse.bundle_file import BUNDLE_FILE
 from lakehouse.errors import MillraceError
+from millrace.local.postgres_server import data_folder
 from millrace.local.process.home_lock import workspace_lock
 
 MADE = (
@@ -23,6 +24,7 @@ MADE = (
     "runs",
     "serve",
     "serving",
+    "shop",
     "spark",
     "warehouse",
     "run",  # last, since it contains the locks
@@ -40,7 +42,7 @@ _NOT_A_HOME = (".git", BUNDLE_FILE, "pyproject.toml")
 
 
 def removable(home: Path) -> list[Path]:
-    """Folders of a home that Millrace created.
+    """Folders that Millrace created: of a home, and the sample shop's database, which may be elsewhere.
 
     Raises:
         MillraceError: if the folder does not look like a home, since other files could be deleted.
@@ -55,7 +57,8 @@ def removable(home: Path) -> list[Path]:
             f"{home} does not look like a home of Millrace: nothing of a workspace is in it",
             "Correct MILLRACE_HOME, or remove what is there yourself",
         )
-    return found
+    shop = data_folder(home)
+    return [*found, shop] if shop.exists() and shop not in found else found
 
 
 def remove(home: Path) -> Iterator[Path]:

@@ -72,7 +72,7 @@ def test_missing_jars_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_little_memory_warns_then_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     memory = hardware.psutil.virtual_memory()
     results = []
-    for gigabytes in (8, 3, 1):
+    for gigabytes in (8, 5, 2):
         now = memory._replace(available=gigabytes * 10**9)
         monkeypatch.setattr(hardware.psutil, "virtual_memory", lambda now=now: now)
         results.append(hardware.check_memory(settings(tmp_path)).result)

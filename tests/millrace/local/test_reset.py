@@ -62,3 +62,12 @@ def test_reset_unlinks_linked_folder_without_emptying_it(home, tmp_path):
     (home / "warehouse").symlink_to(tmp_path / "elsewhere")
     list(remove(home))
     assert (tmp_path / "elsewhere" / "file").exists()
+
+
+def test_reset_removes_database_of_sample_shop_outside_home(home, tmp_path, monkeypatch):
+    elsewhere = tmp_path / "shop-data"
+    make_folders(tmp_path, "shop-data")
+    make_folders(home, "warehouse/bronze")
+    monkeypatch.setattr("millrace.local.reset.data_folder", lambda _home: elsewhere)
+    assert elsewhere in list(remove(home))
+    assert not elsewhere.exists()
