@@ -14,7 +14,7 @@ def sql(
     as_json: Annotated[bool, typer.Option("--json", help="Print all rows, one JSON object a line.")] = False,
     after: Annotated[
         str | None,
-        typer.Option("--after", metavar="RECEIPT", help="Wait until a collector's receipt is in gold."),
+        typer.Option("--after", metavar="RECEIPT", help="Wait until publish has processed a receipt."),
     ] = None,
     timeout: Annotated[float, typer.Option(help="With --after: how many seconds to wait.")] = 60,
     as_of: Annotated[

@@ -36,6 +36,10 @@ class Attendance:
             self.present -= 1
             self._used_at = time.monotonic()
 
+    def renew(self) -> None:
+        """Count as used now, for a subscriber that is about to come."""
+        self._used_at = time.monotonic()
+
     def is_used(self, seconds: float) -> bool:
         """Whether there is a subscriber, or was one within the last `seconds`."""
         return self.present > 0 or time.monotonic() - self._used_at < seconds

@@ -112,7 +112,9 @@ class Hub:
                 )
                 self._opened_by[key] = reader
                 self._close_later(key)
-        return self._channels[key]
+        channel = self._channels[key]
+        channel.attendance.renew()
+        return channel
 
     async def subscribe(
         self, wanted: Wanted, role: Role, after: str | None, terms: Terms, reader: str = ""
