@@ -17,6 +17,7 @@ _HOURS_AND_COUNTS = "one row: counts, and ranges of hours"
 _EXTENTS = "one row: for each table, counts of changes and ranges of hours"
 
 ALLOWED = {
+    ("gold/changed_quarters.py", "changed_quarters"): "one row: ranges of quarter-hours",
     ("gold/credit/affected_conversions.py", "find_affected"): _HOURS_AND_COUNTS,
     ("gold/credit/area.py", "load_area"): _HOURS,
     ("gold/credit/area.py", "new_moments"): _HOURS_AND_COUNTS,
@@ -51,7 +52,6 @@ ALLOWED = {
     ("gold/daily/summaries.py", "_new_minutes"): "one row: a count, and the days of new minutes",
     ("gold/daily/summaries.py", "_days_of_costs"): "one row: the days of costs that changed",
     ("gold/daily/customer_days.py", "affected"): "one row: the days of conversions since a change",
-    ("gold/items/conversion_items.py", "_affected"): "one row: ranges of quarter-hours",
     ("gold/changed_versions.py", "earliest"): "one row: the first time of new changes",
     ("gold/items/conversion_items.py", "_write"): _EXTENTS,
     ("gold/gate/mlflow_quality.py", "_offsets"): "a row per topic and partition",

@@ -55,7 +55,13 @@ def run_program(home: Home, *command: object) -> subprocess.CompletedProcess[str
     }
     parts = [str(part) for part in command]
     return subprocess.run(
-        parts, env=bare | kept, cwd=home.path.parent, capture_output=True, text=True, check=False, timeout=900
+        parts,
+        env=bare | kept,
+        cwd=home.path.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1800,
     )
 
 

@@ -187,10 +187,16 @@ def _products(properties: str | None) -> list[tuple[int, str, int | None]]:
     listed = json.loads(properties or "{}").get("products")
     found = []
     for line, each in enumerate(listed if isinstance(listed, list) else [], 1):
-        if isinstance(each, dict) and each.get("product_id") is not None:
+        if isinstance(each, dict) and each.get("product_id") not in (None, ""):
             quantity = each.get("quantity")
-            found.append((line, str(each["product_id"]), None if quantity is None else int(quantity)))
+            found.append((line, _id_text(each["product_id"]), None if quantity is None else int(quantity)))
     return [(place, *each[1:]) for place, each in enumerate(found, 1)]
+
+
+def _id_text(value: Any) -> str:
+    """A number with an integer value is the integer: data frames write ids as 1001.0."""
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if is_whole else value)
 
 
 def _money(value: str | None) -> Decimal | None:

@@ -132,7 +132,7 @@ def _comparison(name: str, web: list[Fields], shop: Fields, versions: list[Field
         difference = "not in the shop"
     elif len(web) > 1:
         difference = "several events"
-    elif first["currency"] != shop["currency"]:
+    elif _upper(first["currency"]) != _upper(shop["currency"]):
         difference = "other currency"
     else:
         difference = None if first["value"] == shop["value"] else "other value"
@@ -154,3 +154,7 @@ def _comparison(name: str, web: list[Fields], shop: Fields, versions: list[Field
         "status": shop.get("status"),
         "shop_version_id": shop.get("version_id"),
     }
+
+
+def _upper(currency: str | None) -> str | None:
+    return currency and currency.upper()

@@ -44,7 +44,7 @@ def web_records(random: Random) -> list[Record]:
         body = {
             "order_id": order_name(number),
             "total": value_of(number),
-            "currency": random.choice(["EUR", "USD"]),
+            "currency": random.choice(["EUR", "usd"]),
         }
         orders = [order(f"{visitor}-o", visitor, user, at, body)]
         if number < MISSING + DOUBLED:
@@ -68,7 +68,7 @@ def shop_records(web: list[Record]) -> list[Record]:
     for each in web:
         body = json.loads(each.value or b"")
         if body.get("event") == "Order Completed":
-            currencies[body["properties"]["order_id"]] = body["properties"]["currency"]
+            currencies[body["properties"]["order_id"]] = body["properties"]["currency"].upper()
     lsn, at = 10, micros(NOON)
     found = [sent(None, Change(lsn, 0, TRUNCATE, at))]
     for number in range(EXTRA):

@@ -6,6 +6,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from gold.changed_quarters import changed_quarters
 from gold.cohorts.person_rows import person_rows
 from gold.credit.dimensions import Dimensions
 from gold.credit.persons import with_person
@@ -89,7 +90,10 @@ class Persons:
         return person_rows(touches, sessions, self._conversions(), self._zone)
 
     def _affected(self, done: int, side_input_upto: datetime) -> DataFrame:
-        """person_id of the persons that visitors with changes are, or have been."""
+        """person_id of persons with changed conversions, and of those that visitors with changes are or were.
+
+        A refund or cancellation may be of another person than its order, whose consent it follows.
+        """
         minutes = self._lake.read(VISITOR_MINUTES.name).where(F.col("sequence") > done)
         identities, consents = (
             self._lake.read(table.name).where(stamped_within(self._side_input_upto, side_input_upto))
@@ -101,7 +105,10 @@ class Persons:
         visitors = checkpoint(changed.where("visitor_id IS NOT NULL").distinct())
         users = semi_join(self._lake.read(IDENTITIES.name), visitors, "visitor_id").select("user_id")
         others = semi_join(self._lake.read(CONVERSIONS.name), visitors, "visitor_id").select("person_id")
-        return visitors.union(users).union(others).toDF("person_id").distinct()
+        found = visitors.union(users).union(others)
+        if quarters := changed_quarters(self._lake, done):
+            found = found.union(quarters.select(self._lake.read(CONVERSIONS.name)).select("person_id"))
+        return found.toDF("person_id").distinct()
 
     def _visits(self, dimensions: Dimensions) -> tuple[tuple[DataFrame, str], tuple[DataFrame, str]]:
         """Touches and sessions that count, each with the name of its time."""

@@ -6,10 +6,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from gold.as_of import as_of, period
+from gold.items.order_lines import order_lines
 from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.rows.semi_join import semi_join
 
-_PRODUCTS = "products array<struct<product_id: string, quantity: string>>"
 _SEEN = ("impression", "view")
 _LINE = ("conversion_id", "line")
 _CONVERSION = ("conversion_id", "event_id", "converted_at", "person_id")
@@ -59,7 +59,7 @@ def item_rows(conversions: DataFrame, trails: DataFrame, events: DataFrame, know
     rows = as_of(rows, products, "product_id", "converted_at", _LINE)
     rows = as_of(rows, shown, "product_id", "seen_at", _LINE)
     is_known = F.coalesce("customer_version_id", "product_version_id").isNotNull()
-    margin = (F.col("price") - F.col("cost")).cast("decimal(18,4)")
+    margin = (F.col("price") - F.col("cost")).try_cast("decimal(18,4)")
     return rows.where(is_known).withColumn("margin", margin).select(*CONVERSION_ITEMS.column_names)
 
 
@@ -67,13 +67,10 @@ def _lines(conversions: DataFrame, events: DataFrame) -> DataFrame:
     """Conversions with the products of their events: one row each, or one without a product."""
     goals = events.where("goal IS NOT NULL").select("event_id", "properties")
     sent = semi_join(goals, conversions, "event_id")
-    listed = F.from_json("properties", _PRODUCTS)["products"]
-    named = F.filter(listed, lambda each: each["product_id"].isNotNull())
-    products = sent.select("event_id", F.posexplode(named).alias("place", "product"))
-    found = conversions.join(products, "event_id", "left")
+    found = conversions.join(order_lines(sent), "event_id", "left")
     return found.select(
         *("conversion_id", "converted_at", "person_id"),
-        F.coalesce(F.col("place") + 1, F.lit(0)).alias("line"),
-        F.col("product.product_id").alias("product_id"),
-        F.expr("TRY_CAST(product.quantity AS BIGINT)").alias("quantity"),
+        F.coalesce("line", F.lit(0)).alias("line"),
+        "product_id",
+        F.expr("TRY_CAST(quantity AS BIGINT)").alias("quantity"),
     )

@@ -88,6 +88,6 @@ def _difference(has_event: Column, has_shop: Column) -> Column:
         F.when(~has_event, NO_EVENT)
         .when(~has_shop, NOT_IN_SHOP)
         .when(F.col("events") > 1, SEVERAL)
-        .when(~F.col("currency").eqNullSafe(F.col("shop_currency")), OTHER_CURRENCY)
+        .when(~F.upper("currency").eqNullSafe(F.upper("shop_currency")), OTHER_CURRENCY)
         .when(~F.col("value").eqNullSafe(F.col("shop_value")), OTHER_VALUE)
     )

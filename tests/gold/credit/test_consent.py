@@ -43,6 +43,12 @@ def order(visitor: str, hour: float, kind: str = "Order Completed", number: str 
     return record({**body, "context": {"page": {"url": "https://shop.example/paid"}}})
 
 
+def refund_of_server(user: str, number: str, hour: float) -> Record:
+    properties = {"order_id": number, "total": "10", "currency": "EUR"}
+    body = message(f"refund-{number}", "", "Order Refunded", NOON + hour * HOUR, properties=properties)
+    return record({**body, "anonymousId": None, "userId": user})
+
+
 BATCHES = (
     [
         *(page("ann", -48, EMAIL), page("ann", 0, ADS), order("ann", 0.1)),
@@ -51,6 +57,8 @@ BATCHES = (
         # counts in no figures, but is credited
         *(page("cid", 0, EMAIL, UNCOUNTED), order("cid", 0.1)),
         *(page("dan", 0, EMAIL, ALL), order("dan", 0.1)),
+        # her refund, which a server sends as another person, comes before her order
+        *(page("eve", 0, ADS, UNCREDITED), refund_of_server("desk", "eve", 1)),
         page("clock", 40),
     ],
     [
@@ -59,6 +67,7 @@ BATCHES = (
         # withdraws after the order, and orders again
         *(page("dan", 41, "", NONE), order("dan", 41.1, number="again")),
         order("bob", 41, "Order Refunded"),
+        order("eve", 0.1),
     ],
     [
         # late: the refusal did not hold any more when he ordered, nor did hers when she was counted

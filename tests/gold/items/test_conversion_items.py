@@ -122,6 +122,19 @@ def test_conversions_name_the_versions_of_their_time(spark: SparkSession, tmp_pa
     assert items(settings) == [changed, cup, last]
 
 
+def test_margin_out_of_range_is_null(spark: SparkSession, tmp_path: Path) -> None:
+    settings = empty_home(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    row = {"id": "1001", "price": "99999999999999.9999", "cost": "-0.0001", "currency": "EUR"}
+    start = change(Sent(None, Change(1, 0, TRUNCATE, seconds(-1))), PRODUCTS)
+    version = change(Sent("1001", Change(1, 1, SNAPSHOT, seconds(-1), row)), PRODUCTS)
+    listed: list[Any] = ["gift wrap", {"product_id": 1001.0}]
+    bronze.commit([*visit("a", "u1", 0, listed), start, version])
+    run_jobs(spark, settings, *ALL_JOBS)
+    ((line, _, _, product_id, _, _, price, margin, *_),) = items(settings)
+    assert (line, product_id, price, margin) == (1, "1001", Decimal(row["price"]), None)
+
+
 def commits_of(settings: Settings) -> int:
     log = settings.warehouse / CONVERSION_ITEMS.name.replace(".", "/") / "_delta_log"
     return len(list(log.glob("*.json")))
