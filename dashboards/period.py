@@ -118,6 +118,8 @@ def step_words(step: timedelta) -> str:
 def _on_bounds(start: datetime, end: datetime, zone: str) -> Period:
     """Choose the kind of windows by the length, and extend a long period to whole windows."""
     kind = next((kind for kind, longest in _LONGEST.items() if end - start <= longest), DAYS)
+    if kind == HOURS and (start.minute or end.minute) and _are_midnights(start, end, zone=zone):
+        kind = DAYS  # of a zone where midnight is on a half hour
     if kind == HOURS:
         hour = {"minute": 0, "second": 0, "microsecond": 0}
         start, over = start.replace(**hour), end.replace(**hour)
@@ -127,3 +129,7 @@ def _on_bounds(start: datetime, end: datetime, zone: str) -> Period:
         start = midnight(start.astimezone(ZoneInfo(zone)).date(), zone)
         end = midnight(ends_on + _DAY, zone)
     return Period(start, end, kind, zone)
+
+
+def _are_midnights(*times: datetime, zone: str) -> bool:
+    return all(at == midnight(at.astimezone(ZoneInfo(zone)).date(), zone) for at in times)

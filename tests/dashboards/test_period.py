@@ -39,6 +39,18 @@ def test_chosen_dates_are_inclusive_business_days() -> None:
     )
 
 
+def test_chosen_dates_are_whole_days_where_midnight_is_on_a_half_hour() -> None:
+    days = date(2020, 5, 3), date(2020, 5, 12)
+    period = chosen_period("Dates", END, END, "Asia/Kolkata", days)
+    assert period.days == days
+    assert period == Period(
+        datetime(2020, 5, 2, 18, 30, tzinfo=timezone.utc),
+        datetime(2020, 5, 12, 18, 30, tzinfo=timezone.utc),
+        DAYS,
+        "Asia/Kolkata",
+    )
+
+
 @pytest.mark.parametrize(("hours", "days"), [(1, 1), (24, 1), (25, 2), (168, 7), (169, 8)])
 def test_previous_period_is_shifted_by_whole_days(hours: int, days: int) -> None:
     before = Period(END - timedelta(hours=hours), END).before
