@@ -11,7 +11,7 @@ from lakehouse.readers.catalog_sql import Execute
 from tables.backend import ReadError, high_water_mark
 from tables.query import Facts, Measure, Query, Version
 
-_COMMITS = 100  # of a table's history, of which versions are chosen
+_COMMITS = 100  # of a table's history that are read at first
 _LISTED = 100  # values with a parameter each; of more, all are one parameter
 
 
@@ -32,7 +32,7 @@ class SqlTables:
         if table == CORRECTIONS:
             return None
         try:
-            history = self._history(table, 1 if position is None else _COMMITS)
+            history = self._history(table, 1) if position is None else self._history_to(table, position)
         except LookupError:
             return None
         marks = [high_water_mark(each) or 0 for each in history["userMetadata"]]
@@ -55,6 +55,15 @@ class SqlTables:
         written = history["timestamp"].dt.epoch("us")
         marks = zip(map(high_water_mark, history["userMetadata"]), written, strict=True)
         return [(mark, at) for mark, at in marks if mark is not None and mark >= position]
+
+    def _history_to(self, table: str, position: int) -> pl.DataFrame:
+        """The latest commits, with all that were written since a position: only these may be beyond it."""
+        commits = _COMMITS
+        while True:
+            history = self._history(table, commits)
+            if history.height < commits or history["timestamp"].dt.epoch("us")[-1] < position:
+                return history
+            commits *= 10
 
     def _history(self, table: str, commits: int) -> pl.DataFrame:
         """The latest commits, the latest first."""

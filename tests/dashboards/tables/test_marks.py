@@ -50,6 +50,32 @@ def test_marks_of_a_history_have_its_times() -> None:
     assert tables.marks("gold.touches", 0) == []
 
 
+def test_version_is_within_position_however_many_commits_are_beyond_it() -> None:
+    asked = []
+
+    def history(text: str, _: dict[str, Any]) -> pa.Table:
+        asked.append(int(text.split("LIMIT ")[1]))
+        rows = [
+            {
+                "version": version,
+                "timestamp": AT + timedelta(seconds=version),
+                "userMetadata": json.dumps({"upto": stamp(version)}),
+            }
+            for version in reversed(range(151))
+        ]
+        return pa.Table.from_pylist(rows[: asked[-1]])
+
+    def stamp(version: int) -> int:
+        return int((AT + timedelta(seconds=version - 1)).timestamp() * 1e6)
+
+    tables = SqlTables(history)
+    for version, limits in ((140, [100]), (10, [100, 1000])):
+        found = tables.version("silver.events", stamp(version))
+        assert found is not None
+        assert (found.number, asked) == (version, limits)
+        asked.clear()
+
+
 def test_marks_are_read_once_for_each_version(tmp_path: Path) -> None:
     tables = local(tmp_path)
     lake = Lake(tables)
