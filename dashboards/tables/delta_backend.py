@@ -13,7 +13,7 @@ from polars.exceptions import PolarsError
 from pyarrow import ArrowException
 from schema import CORRECTIONS
 
-from lakehouse.delta.log_files import marks_after
+from lakehouse.delta.log_files import last_version_within, marks_after
 from tables.backend import ReadError
 from tables.corrections import Corrections
 from tables.delta_log import Log, commit_file, mark_of
@@ -33,12 +33,23 @@ class _Opened:
     Args:
         log: the Delta log, read up to the latest known version.
         versions: files and metadata of the last versions.
+        position: a high-water mark that the latest known version is within; None if none is known.
         beyond: a version that is not read yet, and its high-water mark.
     """
 
     log: Log
     versions: OrderedDict[Version, tuple[Files, Facts]] = field(default_factory=OrderedDict)
+    position: int | None = None
     beyond: tuple[int, int] | None = None
+
+    def last_within(self, version: int, position: int | None, folder: Path) -> int:
+        """The last version within a high-water mark, up to the latest known one."""
+        if position is None or (self.position is not None and self.position <= position):
+            return version
+        last = last_version_within(folder, version, position)
+        if last == version:
+            self.position = position
+        return last
 
     def is_beyond(self, version: int, position: int | None, folder: Path) -> bool:
         """Whether a commit is beyond a high-water mark; its own is read once."""
@@ -122,6 +133,9 @@ class LocalTables:
         last = next(reversed(opened.versions)) if opened else None
         same = last is not None and _stamp(path, last.number) == last.stamp
         if opened and last and same:
+            number = opened.last_within(last.number, position, path)
+            if number < last.number:  # another snapshot opened a later one
+                return Version(number, _stamp(path, number))
             following = last.number + 1
             if not commit_file(path, following).exists() or opened.is_beyond(following, position, path):
                 return last
@@ -135,6 +149,7 @@ class LocalTables:
                 return None
             opened = self._opened.setdefault(table, _Opened(log))
             opened.log = log
+        opened.position = position
         version = Version(opened.log.version, _stamp(path, opened.log.version))
         opened.versions[version] = self._what_is_in(table, opened.log)
         while len(opened.versions) > _OPEN:
