@@ -29,7 +29,8 @@ class Panes:
         revised: windows that got late events, as they are now: window_start, channel, revision, late_events
             (those left out of the measures), measures; newest first.
         on_time: events in the on-time panes of complete windows.
-        late: events that came into these windows afterwards.
+        late: events that came into complete windows.
+        compared: those of them in windows whose on-time pane is known.
         other: the difference that is left: bots found later, and rebuilds.
         since: from when on changes are known; None: no changes are known, so the others say nothing.
     """
@@ -39,8 +40,14 @@ class Panes:
     revised: pl.DataFrame
     on_time: int
     late: int
+    compared: int
     other: int
     since: datetime | None
+
+    @property
+    def late_rate(self) -> float | None:
+        """Late events per event that was on time; None if no on-time pane is known."""
+        return self.compared / self.on_time if self.on_time else None
 
 
 def panes(ask: Ask, scope: Scope, kind: str) -> Panes:
@@ -55,11 +62,20 @@ def panes(ask: Ask, scope: Scope, kind: str) -> Panes:
     changed = pl.any_horizontal(pl.col(f"{name}_change") != 0 for name in MEASURES)
     corrected = compared.filter(changed).sort("window_start", descending=True)
     events_then, change = compared["events_then"].sum(), compared["events_change"].sum()
-    late = _late_events(changes)
+    compared_late = _late_events(_from_on_time(changes))
     windows = now.select("window_start", "pane", "events", "revision")
     got_late = (pl.col("pane") == "late") | (pl.col("late_events") > 0)
     revised = now.filter(got_late).sort("window_start", descending=True)
-    return Panes(windows, corrected, revised, events_then, late, change - late, since)
+    return Panes(
+        windows=windows,
+        corrected=corrected,
+        revised=revised,
+        on_time=events_then,
+        late=_late_events(changes),
+        compared=compared_late,
+        other=change - compared_late,
+        since=since,
+    )
 
 
 def _changes(ask: Ask, scope: Scope, kind: str) -> pl.DataFrame:
@@ -69,12 +85,18 @@ def _changes(ask: Ask, scope: Scope, kind: str) -> pl.DataFrame:
     return ask(scope.windows(query, kind))
 
 
+def _from_on_time(changes: pl.DataFrame) -> pl.DataFrame:
+    """The changes of windows whose first known change is that of their on-time pane, in order."""
+    first = changes.unique(_KEY, keep="first", maintain_order=True).filter(pl.col("pane_before") == "on_time")
+    return changes.join(first, on=_KEY, how="semi", nulls_equal=True, maintain_order="left")
+
+
 def _on_time(now: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     """The on-time pane of each window: before its first change, or now if it has none.
 
     A window whose first known change is a later one is left out.
     """
-    first = changes.unique(_KEY, keep="first", maintain_order=True).filter(pl.col("pane_before") == "on_time")
+    first = _from_on_time(changes).unique(_KEY, keep="first", maintain_order=True)
     before = first.select(*_KEY, *(pl.col(f"{name}_before").alias(name) for name in MEASURES))
     unchanged = now.filter(pl.col("pane") == "on_time").join(changes, on=_KEY, how="anti", nulls_equal=True)
     return pl.concat([before, unchanged.select(*_KEY, *MEASURES)])

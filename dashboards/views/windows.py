@@ -58,10 +58,9 @@ def body(look: Look, scope: Scope) -> None:
 def _figures(found: Panes) -> None:
     number, share = layout.locale().number, layout.locale().share
     by = dict(found.windows.group_by("pane").len().iter_rows())
-    part = found.late / found.on_time if found.on_time else None
     history = {
         "Late events": (number(found.late), "Events that came into windows that were complete already."),
-        "Late-event rate": (share(part, 2), "Late events per event that was on time."),
+        "Late-event rate": (share(found.late_rate, 2), "Late events per event that was on time."),
         "Other changes": (number(found.other), "Events taken out again: bots found later, or a rebuild."),
     }
     layout.metrics(

@@ -178,7 +178,19 @@ def test_history_starts_after_vacuumed_files(windows: Windows, lake: Lake) -> No
     found = list(panes_until_unchanged(lake))[-1]
     assert read_commits(lake) == [5, 6, 7]
     assert (found.late, found.on_time, found.corrected.height) == (6, 0, 0), "on time is not known any more"
+    assert found.other == 0, "late events are compared where on time is known"
     assert found.since is not None
+
+
+def test_late_rate_leaves_out_windows_whose_on_time_pane_is_unknown(windows: Windows, lake: Lake) -> None:
+    versions = [set(DeltaTable(table_folder(windows), version=version).file_uris()) for version in (3, 4)]
+    (gone,) = versions[0] - versions[1]
+    Path(gone).unlink()
+    for action in ("add_events", "complete", "add_events"):
+        windows.commit(["leave_unchanged", action])
+    found = list(panes_until_unchanged(lake))[-1]
+    assert (found.late, found.on_time, found.other) == (8, 1, 0)
+    assert found.late_rate == 2
 
 
 def test_history_starts_after_commits_removed_from_log(windows: Windows, lake: Lake) -> None:
