@@ -11,6 +11,7 @@ _CLOCK = (
     "utcFormat(datum.value, utcseconds(datum.value) ? '%H:%M:%S'"
     " : utchours(datum.value) + utcminutes(datum.value) ? '%H:%M' : '%-d %b')"
 )
+_DAY = timedelta(days=1)
 _TIGHT = 6  # pixels between the plot and its axes, title and legend
 _LABEL_WIDTH = 190  # pixels
 _TICKS = 5  # numbers on an axis, approximately
@@ -78,10 +79,16 @@ def legend(label_limit: int = 220) -> alt.Legend:
     )
 
 
-def span(step: timedelta) -> pl.Expr:
-    """The time range of a step as text in UTC; a browser would format it in its own time zone."""
-    if step >= timedelta(days=1):
-        return pl.col("start").dt.strftime("%-d %b %Y").alias("span")
+def span(step: timedelta, zone: str) -> pl.Expr:
+    """The time range of a step as text; a browser would format it in its own time zone.
+
+    Args:
+        step: the time step. Steps of a day or more are named by their first day, shorter ones in UTC.
+        zone: time zone of the days (IANA).
+    """
+    if step >= _DAY:
+        noon = pl.col("start") + _DAY / 2  # after a DST change, steps start an hour off midnight
+        return noon.dt.convert_time_zone(zone).dt.strftime("%-d %b %Y").alias("span")
     return pl.format(
         "{}–{}", pl.col("start").dt.strftime("%-d %b %H:%M"), (pl.col("start") + step).dt.strftime("%H:%M")
     ).alias("span")

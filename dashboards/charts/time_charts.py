@@ -21,6 +21,7 @@ def over_time(
     palette: Palette,
     measure: str,
     step: timedelta,
+    zone: str,
     before: pl.DataFrame,
     against: str,
 ) -> alt.LayerChart:
@@ -31,6 +32,7 @@ def over_time(
         palette: colours of the theme.
         measure: `events` or `conversions`.
         step: time step of the series.
+        zone: time zone of its days (IANA).
         before: the series of the period before, shifted to the times of `series`.
         against: name of the period before.
     """
@@ -39,8 +41,9 @@ def over_time(
         (pl.col("start") + step * _FILLED).alias("edge"),
         pl.col(measure).alias("count"),
         "state",
-        span(step),
+        span(step, zone),
     )
+    when = f"when ({zone if step >= timedelta(days=1) else 'UTC'})"
     states = alt.Scale(domain=[COMPLETE, EARLY], range=[1.0, _PALE])
     x = alt.X("start:T", title="time (UTC)", scale=alt.Scale(type="utc"), axis=clock())
     bars = (
@@ -55,7 +58,7 @@ def over_time(
             y2=alt.datum(0),
             opacity=alt.Opacity("state:O", scale=states, legend=legend()),
             tooltip=[
-                alt.Tooltip("span:N", title="when (UTC)"),
+                alt.Tooltip("span:N", title=when),
                 alt.Tooltip("count:Q", title=measure, format=",d"),
                 alt.Tooltip("state:N", title="state"),
             ],

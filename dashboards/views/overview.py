@@ -39,6 +39,7 @@ def body(look: Look, scope: Scope) -> None:
                     time_charts.over_time,
                     measure=measure,
                     step=scope.period.step,
+                    zone=scope.period.zone,
                     before=then,
                     against=against,
                 ),
