@@ -9,6 +9,7 @@ from charts import bar_charts
 from charts.heat_map import heat_map
 from metrics.cohorts import AGES, BY, Cohorts, cohorts
 from metrics.traffic import extent
+from period import Period
 from query_scope import Scope
 from tables.table_cache import Look
 from widgets import layout, page
@@ -25,7 +26,8 @@ def body(look: Look, scope: Scope) -> None:
     names = list(BY)
     by = st.selectbox("Rows", names, key="cohorts-by", bind="query-params", width=190)
     ends = look.figure(extent)
-    found = look.figure(cohorts, scope, ends[1].date() if ends else scope.period.days[1], BY[by or names[0]])
+    known = Period(*ends, zone=data_source.ZONE) if ends else scope.period
+    found = look.figure(cohorts, scope, known.days[1], BY[by or names[0]])
     if not found.people:
         layout.say_nothing(_NOBODY, bar_charts.TALL)
         return

@@ -1,12 +1,12 @@
 """The filters. Their values are in the URL, so that a page can be shared, and are kept across pages."""
 
-from datetime import date, datetime
+from datetime import date
 
 import data_source
 import streamlit as st
 from metrics.campaigns import campaign_names, channel_names
 from metrics.traffic import extent
-from period import CHOICES, DATES, DEFAULT, chosen_period
+from period import CHOICES, DATES, DEFAULT, Period, chosen_period
 from query_scope import Scope
 from tables.table_cache import Look
 
@@ -35,8 +35,9 @@ def show(look: Look, uses: tuple[str, ...]) -> None:
             help=None if PERIOD in uses else _NOT_HERE,
         )
         if choice == DATES:
-            _date("From", FROM, ends, ends[0])
-            _date("To, included", TO, ends, ends[1])
+            days = Period(*ends, zone=data_source.ZONE).days
+            _date("From", FROM, days, days[0])
+            _date("To, included", TO, days, days[1])
         _several("Channel", CHANNEL, look.figure(channel_names), uses)
         _several("Campaign or promotion", CAMPAIGN, look.figure(campaign_names), uses)
 
@@ -56,13 +57,12 @@ def scope(look: Look) -> Scope | None:
     )
 
 
-def _date(label: str, key: str, ends: tuple[datetime, datetime], default: datetime) -> None:
-    first, last = (end.date() for end in ends)
+def _date(label: str, key: str, days: tuple[date, date], default: date) -> None:
     st.date_input(
         label,
-        value=default.date(),
-        min_value=first,
-        max_value=last,
+        value=default,
+        min_value=days[0],
+        max_value=days[1],
         key=key,
         bind="query-params",
         format="YYYY-MM-DD",
