@@ -20,15 +20,17 @@ class LiveShop:
 
     Args:
         home: the home with the tables.
+        midnight: the start of the day.
     """
 
     home: Path
+    midnight: datetime = _DAY
     orders: list[dict[str, Any]] = field(default_factory=list)
 
     def sell(self, count: int, value: str = "10.00") -> None:
         """Add orders, one per minute, and write the tables."""
         for number in range(len(self.orders), len(self.orders) + count):
-            at = _DAY + timedelta(hours=8) + number * _MINUTE
+            at = self.midnight + timedelta(hours=8) + number * _MINUTE
             channel = _CHANNELS[number % len(_CHANNELS)]
             self.orders.append({"number": number, "at": at, "channel": channel, "value": Decimal(value)})
         self._write()
@@ -50,7 +52,7 @@ class LiveShop:
     def _write(self) -> None:
         minutes = [_window("1 minute", order["at"], _MINUTE, 1, order["value"]) for order in self.orders]
         total = sum((order["value"] for order in self.orders), Decimal(0))
-        day = _window("1 day", _DAY, timedelta(days=1), len(self.orders), total)
+        day = _window("1 day", self.midnight, timedelta(days=1), len(self.orders), total)
         replace_rows(self.home, "gold.attribution", map(_credit, self.orders))
         replace_rows(self.home, "gold.conversions", map(_conversion, self.orders))
         replace_rows(self.home, "gold.traffic", [*minutes, day])

@@ -58,14 +58,20 @@ def serve(
     typer.echo(f"Streaming API  {url}/v1/changes?table=gold.traffic  Ctrl-C stops it.")
     typer.echo(f"Live page      {url}/live")
     terms = Terms(budget=int(budget * _MEGABYTE))
-    hosts = hosts_of(settings.webhook_hosts)
-    currency, reads = settings.reporting_currency, read_log(settings)
 
     def wait(receipt: str, seconds: float) -> None:
         from millrace.explain.receipt import wait_for_receipt
 
         wait_for_receipt(settings, receipt, seconds, lambda _: None)
 
-    receipts = wait if (settings.home / "collect").is_dir() else None
-    site = Site(settings.home, settings.conf, currency, hosts, reads, settings.trust_local, receipts)
+    site = Site(
+        home=settings.home,
+        conf=settings.conf,
+        currency=settings.reporting_currency,
+        zone=settings.business_time_zone,
+        webhook_hosts=hosts_of(settings.webhook_hosts),
+        reads=read_log(settings),
+        trusts_local=settings.trust_local,
+        receipts=wait if (settings.home / "collect").is_dir() else None,
+    )
     run(Served(address, port, tables, Limits(), terms, send_timeout, site, tls))

@@ -27,6 +27,7 @@ class Site:
         home: folder of the workspace, for webhooks and the key of sessions.
         conf: folder of access.yml.
         currency: reporting currency (ISO 4217) of the live page.
+        zone: business time zone (IANA) of the live page.
         webhook_hosts: hosts to which webhooks may be sent, in addition to this machine.
         reads: records what readers have seen; None: nothing is recorded.
         trusts_local: whether programs on this machine may read without a token.
@@ -36,6 +37,7 @@ class Site:
     home: Path
     conf: Path
     currency: str = "EUR"
+    zone: str = "UTC"
     webhook_hosts: frozenset[str] = frozenset()
     reads: Reads | None = None
     trusts_local: bool = False
@@ -55,5 +57,5 @@ def application(hub: Hub, terms: Terms, send_timeout: float, site: Site) -> Star
     readers = Readers(policy, sessions, trusts_local=site.trusts_local)
     webhooks = Webhooks(hub, readers, terms, site.home, site.webhook_hosts, site.reads)
     api = StreamingApi(hub, readers, sessions, terms, send_timeout, site.reads, Receipts(site.receipts))
-    app = api.app(more=[live_route(site.currency), *webhooks.routes])
+    app = api.app(more=[live_route(site.currency, site.zone), *webhooks.routes])
     return with_documents(webhooks.attach(app))

@@ -4,6 +4,7 @@ import re
 import runpy
 import urllib.request
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -87,6 +88,15 @@ def test_figures_update_without_reload_when_tables_change(
     expect_live_figures(page, shop)
     expect(page.locator("#latest tr").first).to_contain_text("€1,234.50")
     assert_not_reloaded(page)
+
+
+def test_day_is_that_of_the_business_time_zone(browser: BrowserContext, tmp_path: Path) -> None:
+    zone = "Pacific/Kiritimati"  # 14 hours ahead of UTC
+    LiveShop(tmp_path, midnight=datetime(2026, 11, 25, 10, tzinfo=timezone.utc)).sell(1)
+    with api_process(tmp_path, MILLRACE_BUSINESS_TIME_ZONE=zone) as server:
+        page = browser.new_page()
+        page.goto(f"{server.url}/live")
+        expect(page.locator("#day")).to_have_text("Thursday 26 November")
 
 
 def test_page_turns_stale_on_connection_cut_and_resumes_from_position(
@@ -179,12 +189,12 @@ def test_page_turns_stale_during_a_minute_offline_and_recovers(
 
 
 def test_page_size_stays_below_limit() -> None:
-    assert len(live_page("EUR").encode()) < _MAX_BYTES
+    assert len(live_page("EUR", "UTC").encode()) < _MAX_BYTES
 
 
 def test_page_colours_match_the_dashboard() -> None:
     palette = runpy.run_path(str(DASHBOARDS / "charts" / "palette.py"))
-    text = live_page("EUR")
+    text = live_page("EUR", "UTC")
     for theme, name in (("LIGHT", "CHANNELS"), ("DARK", "DARK")):
         block = text.split(f"const {name} = {{")[1].split("};")[0]
         found = dict(re.findall(r'"([^"]+)": "(#\w{6})"', block))
@@ -193,8 +203,10 @@ def test_page_colours_match_the_dashboard() -> None:
         assert palette[theme].conversions.lower() in text
 
 
-def test_page_declares_reporting_currency() -> None:
-    assert '<meta name="currency" content="CHF">' in live_page("CHF")
+def test_page_declares_reporting_currency_and_business_time_zone() -> None:
+    text = live_page("CHF", "Europe/Zurich")
+    assert '<meta name="currency" content="CHF">' in text
+    assert '<meta name="time-zone" content="Europe/Zurich">' in text
 
 
 def test_content_security_policy_blocks_external_resources(server: ApiProcess) -> None:
