@@ -20,7 +20,7 @@ _READ = {
         "started_at ended_at events page_views is_open first_event_id continues"
     ),
     "silver.identities": "visitor_id user_id",
-    "silver.bots": "visitor_id",
+    "silver.bots": "visitor_id since",
     "silver.exchange_rates": "currency rate valid_from valid_to",
     "gold.touches": (
         "touch_id kind event_id url referrer channel promotion_id touched_at has_attribution_consent"

@@ -8,10 +8,11 @@ from tables.query import Measure, Query, sums
 from tables.table_cache import Ask
 
 STEPS = ("impression", "click", "visit", "search", "order")
+BOTS = 20_000
+"""At most so many bots are excluded: a query that lists more is slow."""
 
 _MOST = 50  # pages or terms listed
 _ADDRESSES = 20_000  # distinct URLs read, before query strings are removed
-_BOTS = 20_000  # at most so many bots are excluded
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Visits:
         entries: entry pages: page, sessions; most sessions first.
         exits: exit pages: page, sessions; most sessions first.
         cut: whether there were more URLs than are read.
+        bots_left: whether there were more bots than are excluded.
     """
 
     sessions: int
@@ -33,11 +35,13 @@ class Visits:
     entries: pl.DataFrame
     exits: pl.DataFrame
     cut: bool
+    bots_left: bool
 
 
 def visits(ask: Ask, scope: Scope) -> Visits:
     """Sessions that started in scope, with their entry and exit pages."""
-    asked = _sessions(ask, scope)
+    bots = _bots(ask)
+    asked = _sessions(scope, bots[:BOTS])
     by_length = ask(Query(asked.table, ("page_views",), (Measure("sessions", "count"),), asked.where))
     length, sessions = pl.col("page_views"), pl.col("sessions")
     count, views, single = by_length.select(
@@ -48,7 +52,7 @@ def visits(ask: Ask, scope: Scope) -> Visits:
     with_pages = asked.only("page_views", ">", 0)  # sessions of files alone have no entry page
     entries, exits = (_pages(ask, with_pages, column) for column in ("entry_url", "exit_url"))
     cut = _ADDRESSES in (entries.height, exits.height)
-    return Visits(count, views, single, _top(entries), _top(exits), cut)
+    return Visits(count, views, single, _top(entries), _top(exits), cut, len(bots) > BOTS)
 
 
 def searches(ask: Ask, scope: Scope) -> pl.DataFrame:
@@ -75,8 +79,13 @@ def funnel(ask: Ask, scope: Scope) -> pl.DataFrame:
     return counted.with_columns(share=pl.when(before > 0).then(pl.col("visitors") / before))
 
 
-def _sessions(ask: Ask, scope: Scope) -> Query:
-    bots = ask(Query("silver.bots", ("visitor_id",), limit=_BOTS))["visitor_id"].to_list()
+def _bots(ask: Ask) -> list[str]:
+    """Bots, those found last first: one more than are excluded, if there are more."""
+    query = Query("silver.bots", ("visitor_id",), order=("-since", "visitor_id"), limit=BOTS + 1)
+    return ask(query)["visitor_id"].to_list()
+
+
+def _sessions(scope: Scope, bots: list[str]) -> Query:
     query = scope.within(Query("silver.sessions"), "started_at").one_of("channel", scope.channels)
     query = query.one_of("campaign_name", scope.campaigns)
     return query.only("visitor_id", "not in", tuple(sorted(bots))) if bots else query

@@ -72,6 +72,11 @@ def body(look: Look, scope: Scope) -> None:
     _dimensions(look, scope)
     if found.cut:
         st.caption("More addresses than are read at once: choose a shorter period to have all of them.")
+    if found.bots_left:
+        st.caption(
+            f"Of the bots, only the {number(audience.BOTS)} found last are left out of sessions and pages: "
+            "the others are counted."
+        )
     st.caption(
         "Funnel, searches and results: whole days, all channels and campaigns. The funnel counts visitors "
         "who did every step before on the same day: its orders are fewer than the conversions of other pages."
