@@ -21,9 +21,10 @@ BANDS = (
     ("2–3 days", timedelta(days=3)),
     ("4–7 days", timedelta(days=7)),
     ("8–14 days", timedelta(days=14)),
-    ("15–30 days", timedelta(days=31)),
+    ("15–30 days", timedelta(days=30)),
 )
 
+_LONGER = "over 30 days"  # with a longer look-back
 _MOST_ROWS = 400_000  # of touches read
 _MOST_PATHS = 200
 _LONGEST = 12  # channels shown of a path
@@ -41,7 +42,7 @@ class Journeys:
         touches: mean number of touches.
         paths: path, conversions, reporting_value, touches, days (mean time to convert); most first.
         flow: step (0 is the conversion, 1 the last touch, …), source, target, conversions.
-        times: band, conversions; all bands, in order.
+        times: band, conversions; all bands, in order, and a longer one if it has conversions.
         cut: whether there were more touches than are read.
     """
 
@@ -150,7 +151,9 @@ def _times(ways: pl.DataFrame) -> pl.DataFrame:
     band = pl.when(pl.col("waited").is_null()).then(None)
     for name, longest in BANDS:
         band = band.when(pl.col("waited") <= longest).then(pl.lit(name))
+    band = band.otherwise(pl.lit(_LONGER))
     counted = ways.group_by(band.alias("band")).agg(conversions=pl.len().cast(pl.Int64))
-    names = pl.DataFrame({"band": [name for name, _ in BANDS]})
+    names = pl.DataFrame({"band": [*(name for name, _ in BANDS), _LONGER]})
     joined = names.join(counted, on="band", how="left", maintain_order="left")
-    return joined.with_columns(pl.col("conversions").fill_null(0))
+    with_zeros = joined.with_columns(pl.col("conversions").fill_null(0))
+    return with_zeros.filter((pl.col("band") != _LONGER) | (pl.col("conversions") > 0))

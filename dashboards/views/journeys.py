@@ -14,17 +14,21 @@ from widgets import layout, page
 from widgets.formatting import lasting
 from widgets.layout import number_column, place_chart, place_table, text_column
 
+from folds.rule_numbers import load_rule_numbers
+from lakehouse.bundle_file import conf_folder
+
 
 def body(look: Look, scope: Scope) -> None:
     """Show the flow to conversions, time to convert, top paths, and steps of trails."""
     found = look.figure(journeys, scope)
+    look_back = load_rule_numbers(conf_folder()).look_back / timedelta(days=1)
     number, share = layout.locale().number, layout.locale().share
     layout.metrics(
         {
             "Conversions": (number(found.conversions), "Without refunds and cancellations."),
             "Touches per conversion": (
                 number(found.touches, 1),
-                "Touches in the 30 days before, on average.",
+                f"Touches in the {look_back:g} days before, on average.",
             ),
             "Single-touch conversions": (
                 share(found.single / found.conversions if found.conversions else None),
