@@ -56,7 +56,14 @@ class Period:
 
     @property
     def before(self) -> "Period":
-        """The same period one day before; a longer period is shifted by its length in whole days."""
+        """The same period one day before; a longer period is shifted by its length in whole days.
+
+        Of windows of days, which may have 23 hours, the same number of days.
+        """
+        if self.kind == DAYS:
+            first, last = self.days
+            start = midnight(first - (last + _DAY - first), self.zone)
+            return Period(start, midnight(first, self.zone), DAYS, self.zone)
         shift = max(_DAY, -(-self.length // _DAY) * _DAY)
         return Period(self.start - shift, self.end - shift, self.kind, self.zone)
 

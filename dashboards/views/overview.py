@@ -28,7 +28,7 @@ def body(look: Look, scope: Scope) -> None:
     then = look.figure(traffic.series, before)
     then = then if is_comparable else then.clear()
     shift = scope.period.start - before.period.start
-    against = "the day before" if shift == _DAY else f"{shift.days} days before"
+    against = "the day before" if shift == _DAY else f"{round(shift / _DAY)} days before"
     then = then.with_columns(pl.col("start") + shift)
     layout.side_by_side(
         *(

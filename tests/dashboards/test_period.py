@@ -1,7 +1,7 @@
 from datetime import date, datetime, timedelta, timezone
 
 import pytest
-from period import CHOICES, DAYS, HOURS, Period, chosen_period, step_words
+from period import CHOICES, DAYS, HOURS, Period, chosen_period, midnight, step_words
 
 DAY = timedelta(days=1)
 END = datetime(2020, 5, 17, 12, 30, tzinfo=timezone.utc)
@@ -55,6 +55,24 @@ def test_chosen_dates_are_whole_days_where_midnight_is_on_a_half_hour() -> None:
 def test_previous_period_is_shifted_by_whole_days(hours: int, days: int) -> None:
     before = Period(END - timedelta(hours=hours), END).before
     assert before == Period(END - timedelta(hours=hours) - days * DAY, END - days * DAY)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "earlier"),
+    [
+        (date(2026, 10, 20), date(2026, 12, 28), date(2026, 8, 11)),  # 70 days and an hour
+        (date(2026, 11, 2), date(2027, 1, 10), date(2026, 8, 24)),
+        (date(2026, 4, 10), date(2026, 6, 18), date(2026, 1, 30)),
+    ],
+)
+def test_whole_days_are_compared_with_as_many_days_across_dst_changes(
+    first: date, last: date, earlier: date
+) -> None:
+    period = chosen_period("Dates", END, END, "Europe/Berlin", (first, last))
+    assert period.kind == DAYS
+    expected = midnight(earlier, "Europe/Berlin"), midnight(first, "Europe/Berlin")
+    assert period.before == Period(*expected, DAYS, "Europe/Berlin")
+    assert period.before.days == (earlier, first - DAY)
 
 
 @pytest.mark.parametrize("length", [timedelta(minutes=1), timedelta(hours=25), timedelta(days=365)])
