@@ -76,16 +76,15 @@ class Story:
 
 
 def find(ask: Ask, wanted: str) -> list[Row]:
-    """Find at most five conversions by prefix of conversion_id, by order, or by UID of the event."""
-    found: dict[str, Row] = {}
-    if wanted:
-        query = Query("gold.conversions", _CONVERSION, order=("converted_at",), limit=5)
-        for column, op in (("conversion_id", "starts"), ("order_id", "="), ("event_id", "=")):
-            rows = ask(query.only(column, op, wanted)).to_dicts()  # type: ignore[arg-type]
-            found |= {row["conversion_id"]: row for row in rows}
-            if wanted in found:
-                return [found[wanted]]
-    return list(found.values())[:5]
+    """Find at most five conversions by id, else by order, by UID of the event, or by prefix of the id."""
+    if not wanted:
+        return []
+    query = Query("gold.conversions", _CONVERSION, order=("converted_at",), limit=5)
+    whole = (("conversion_id", "="), ("order_id", "="), ("event_id", "="))
+    for column, op in (*whole, ("conversion_id", "starts")):
+        if found := ask(query.only(column, op, wanted)).to_dicts():  # type: ignore[arg-type]
+            return found
+    return []
 
 
 def explain(ask: Ask, conversion_id: str) -> Story | None:

@@ -43,7 +43,7 @@ def explain_conversion(settings: Settings, wanted: str) -> ConversionExplanation
 
     Args:
         settings: the settings in force.
-        wanted: a conversion_id or its beginning, an order, or the UID of the event.
+        wanted: a conversion_id, an order, or the UID of the event; else the beginning of a conversion_id.
 
     Raises:
         MillraceError: if no conversion matches, or more than one.
@@ -67,10 +67,11 @@ def explain_conversion(settings: Settings, wanted: str) -> ConversionExplanation
 
 
 def _find(settings: Settings, wanted: str) -> Row:
-    any_of = nw.col("conversion_id").str.starts_with(wanted)
-    for name in ("order_id", "event_id"):
+    any_of, whole = nw.col("conversion_id").str.starts_with(wanted), ("conversion_id", "order_id", "event_id")
+    for name in whole:
         any_of |= (nw.col(name) == wanted).fill_null(value=False)
     found = _rows(settings, "gold.conversions", any_of, "converted_at")
+    found = [row for row in found if wanted in map(row.get, whole)] or found
     if not found:
         raise MillraceError(
             f"there is no conversion {wanted!r}",

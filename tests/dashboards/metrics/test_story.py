@@ -1,5 +1,6 @@
 """The pages and the command line explain a conversion identically."""
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,11 @@ from tables.delta_backend import LocalTables
 from tables.table_cache import Lake, Look
 
 from kit.asking import Sql
+from kit.warehouse_builder import append_rows
 from lakehouse.settings import load_settings
 from millrace.explain.conversion import explain_conversion
+
+MINUTE = timedelta(minutes=1)
 
 
 def test_pages_and_command_line_explain_conversions_identically(shop_home: Path, sql: Sql) -> None:
@@ -42,6 +46,20 @@ def test_pages_and_command_line_find_conversion_by_same_ids(shop_home: Path, sql
         for wanted in (conversion_id, conversion_id[:10], event_id):
             (found,) = look.figure(find, wanted)
             assert found["conversion_id"] == explain_conversion(settings, wanted).conversion["conversion_id"]
+
+
+def test_exact_order_is_found_rather_than_ids_that_begin_with_it(tmp_path: Path) -> None:
+    at = datetime(2026, 3, 1, tzinfo=timezone.utc)
+    conversions = [
+        {"conversion_id": f"1001{letter}", "order_id": f"5{letter}", "converted_at": at} for letter in "abcde"
+    ]
+    order = {"conversion_id": "f", "order_id": "1001", "goal": "Order Completed", "converted_at": at + MINUTE}
+    append_rows(tmp_path, "gold.conversions", [*conversions, order])
+    look = Lake(LocalTables(tmp_path / "warehouse")).look()
+    assert [row["conversion_id"] for row in look.figure(find, "1001")] == ["f"]
+    assert len(look.figure(find, "100")) == 5
+    explained = explain_conversion(load_settings(home=tmp_path), "1001")
+    assert explained.conversion["conversion_id"] == "f"
 
 
 def interesting_conversions(sql: Sql) -> list[str]:
