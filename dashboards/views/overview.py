@@ -69,7 +69,7 @@ def _figures(look: Look, scope: Scope, before: Scope | None) -> None:
         {
             "Visitors, last hour": _visitors(look, scope),
             "Events": counted("events", "Events of people, copies left out."),
-            "Sessions": counted("sessions", "Sessions started; 30 minutes of quiet end one."),
+            "Sessions": counted("sessions", "Sessions started; one ends after `session_gap` without events."),
             "Conversions": counted("conversions", "Goals reached; an order counts once, a refund never."),
             f"Value ({data_source.CURRENCY})": counted(
                 "reporting_value",
