@@ -1,5 +1,6 @@
 """One micro-batch of the job dimensions: records of shop changes to versions of rows."""
 
+from datetime import datetime
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -34,6 +35,11 @@ class Dimensions:
         self._erased = ErasedChanges(run.lake)
         names = (SHOP_CHANGES.name, REJECTED_CHANGES.name)
         self._filled = {name: run.lake.high_water_mark(name) or EPOCH for name in names}
+
+    @property
+    def processed_through(self) -> datetime:
+        """High-water mark of the most advanced table, when the job started."""
+        return max(self._filled.values())
 
     def __call__(self, batch: Batch) -> Outcome:
         """Process one micro-batch. After a crash, tables that already have it are skipped."""

@@ -15,7 +15,9 @@ def dimensions(run: JobContext) -> None:
     often = any(source.database for source in load_shop_rules(run.settings.conf).sources.values())
     settings = run.settings
     pause = settings.trigger_interval if often or _has_changes(run) else settings.repair_interval
-    run_microbatches(run, "ingest", Dimensions(run), lock=LOCK, pause=pause)
+    process = Dimensions(run)
+    through = process.processed_through
+    run_microbatches(run, "ingest", process, lock=LOCK, processed_through=through, pause=pause)
 
 
 def _has_changes(run: JobContext) -> bool:

@@ -86,6 +86,21 @@ def test_versions_do_not_depend_on_the_way_changes_arrive(spark: SparkSession, t
     assert {name: all_rows(settings, name) for name in DEFINITIONS} == before
 
 
+def test_changes_that_arrive_after_a_crash_are_no_part_of_the_repeated_batch(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings, table = empty_home(spark, tmp_path), customers_with_a_history()
+    bronze, half = Bronze(spark, settings), len(table.log) // 2
+    commit(bronze, table.log[:half], record(b"no", topic=TOPIC))
+    with dying_at("silver.customers"):
+        run_jobs(spark, settings, "dimensions")
+    commit(bronze, table.log[half:])
+    run_jobs(spark, settings, "dimensions")
+    assert customers(settings) == expected_customers(table)
+    assert len(read_rows(settings, "silver.shop_changes", ("lsn",))) == len(table.log)
+    assert len(read_rows(settings, "silver.rejected_changes", ("reason",))) == 1
+
+
 def test_late_version_changes_the_rows_around_it_and_no_other(spark: SparkSession, tmp_path: Path) -> None:
     settings, table = empty_home(spark, tmp_path), KeptTable()
     bronze = Bronze(spark, settings)
