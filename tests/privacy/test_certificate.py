@@ -38,7 +38,7 @@ def test_certificate_says_that_nothing_was_found(tmp_path: Path) -> None:
 def test_certificate_says_what_was_found_and_not_searched(tmp_path: Path) -> None:
     result = SearchResult(places=[Place("logs/a", "", "text", 3)], unread=[Unread("logs/b", "damaged")])
     says = verify(certificate(tmp_path, result), KEY)
-    assert says["result"] == "found 3 times in 1 places; 1 files could not be searched"
+    assert says["result"] == "found 3 times in 1 places; 1 files or identities could not be searched"
     assert says["found"] == [{"file": "logs/a", "part": "", "encoding": "text", "times": 3}]
     assert says["not_searched"] == [{"file": "logs/b", "reason": "damaged"}]
 

@@ -1,16 +1,24 @@
 """Whom an erasure is about: given identities, a file of them, or a request's hashes."""
 
+import shutil
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from typer.testing import CliRunner
 
 from kit.warehouse_builder import append_rows
 from lakehouse.errors import MillraceError
+from lakehouse.run.job import JobContext
 from lakehouse.settings import Settings, load_settings
+from millrace.cli import app, register_commands
 from millrace.local.status.due_requests import due_requests
+from millrace.operations import bodies
 from millrace.operations.erasure_request import prepare_erasure, read_identities
+from millrace.operations.privacy_proof import verify_proof
 from privacy.erasure.unfinished import unfinished
 from privacy.erasure.work_folder import WorkFolder
 from privacy.identities import Identity
@@ -157,3 +165,72 @@ def test_identities_of_an_erasure_that_ended_before_a_crash_are_removed(settings
     assert later != number
     assert unfinished(settings.home) == [later]
     assert "ann" in person.users
+
+
+Erase = Callable[[str], int]
+
+
+@pytest.fixture(params=["command", "job"])
+def erase_and_prove(
+    request: pytest.FixtureRequest, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> Erase:
+    """Erases a request by removing all tables, and writes a certificate. Returns the exit code."""
+    monkeypatch.setenv("MILLRACE_HOME", str(settings.home))
+    if not app.registered_commands:
+        register_commands()
+
+    def carry_out(_command: str, number: str, **_jobs: Any) -> None:
+        shutil.rmtree(settings.warehouse)
+        Register(settings.home).add_erasure(number, "3 records erased", {}, NOW)
+        WorkFolder(settings.home, number).remove()
+
+    def erase_job(number: str) -> Any:
+        return SimpleNamespace(body=lambda _run: carry_out("erase", number))
+
+    def by_command(number: str) -> int:
+        return CliRunner().invoke(app, ("erase", "--request", number, "--prove")).exit_code
+
+    def by_job(number: str) -> int:
+        run = SimpleNamespace(settings=settings, parameters={"request": number}, log=lambda _line: None)
+        try:
+            bodies.erase(cast("JobContext", run))
+        except MillraceError as error:
+            return 3 if "could not be searched" in str(error) else 1
+        return 0
+
+    monkeypatch.setattr("millrace.commands.release.carry_out", carry_out)
+    monkeypatch.setattr("millrace.operations.erase.erase_job", erase_job)
+    return by_command if request.param == "command" else by_job
+
+
+def certificate(settings: Settings, number: str) -> dict[str, Any]:
+    (file,) = settings.home.glob(f"privacy/certificates/{number}-*.json")
+    return verify_proof(settings, file, None)
+
+
+def test_certificate_covers_visitors_that_the_person_has_used_since_the_request(
+    settings: Settings, erase_and_prove: Erase
+) -> None:
+    register, opened = Register(settings.home), [Identity("user", "ann"), Identity("visitor", "phone")]
+    number = register.open(opened, "letter", NOW, timedelta(days=30)).id
+    append_rows(
+        settings.home, "silver.identities", [{"visitor_id": "laptop", "user_id": "ann", "valid_from": NOW}]
+    )
+    assert erase_and_prove(number) == 0
+    says = certificate(settings, number)
+    visitors = [Identity("visitor", each) for each in ("laptop", "phone", "tablet")]
+    assert says["request"]["identities"] == sorted(map(register.hash_of, [opened[0], *visitors]))
+    assert says["searched"]["identifiers"] == 3, "the tablet is ben's too"
+    assert register.find(number).state == "proven"
+
+
+def test_certificate_lists_identities_that_the_erasure_did_not_find(
+    settings: Settings, erase_and_prove: Erase
+) -> None:
+    register, unknown = Register(settings.home), Identity("visitor", "unknown")
+    number = register.open([Identity("user", "eve"), unknown], "letter", NOW, timedelta(days=30)).id
+    assert erase_and_prove(number) == 3
+    says = certificate(settings, number)
+    (lacking,) = says["not_searched"]
+    assert lacking["file"] == f"identity {register.hash_of(unknown)}"
+    assert register.find(number).state == "open"

@@ -136,9 +136,8 @@ def _erase_from_kafka(settings: Settings, number: str) -> None:
 
 
 def _prove(settings: Settings, number: str, person: "Person", topics: Sequence[str]) -> int:
-    from millrace.operations.privacy_proof import write_proof
+    from millrace.operations.privacy_proof import prove_erasure
 
-    users, visitors = sorted(person.users), sorted(person.visitors - person.users)
-    result, certificate, line = write_proof(settings, number, users, visitors, (), topics, None)
+    result, certificate, line = prove_erasure(settings, number, person, topics)
     typer.echo(f"{line}: {certificate}", err=True)
     return 1 if result.places else 3 if result.unread else 0

@@ -48,7 +48,7 @@ def erase(run: JobContext) -> None:
     """
     from millrace.operations.erase import erase_job
     from millrace.operations.erasure_request import prepare_erasure
-    from millrace.operations.privacy_proof import write_proof
+    from millrace.operations.privacy_proof import prove_erasure
 
     request, user, visitor = (run.parameters.get(name) or None for name in ("request", "user", "visitor"))
     users, visitors = ([each] if each else [] for each in (user, visitor))
@@ -58,8 +58,7 @@ def erase(run: JobContext) -> None:
     number, person = prepare_erasure(run.settings, request, users, visitors, reference)
     run.log(f"request {number}: {len(person.identities):,} identities")
     erase_job(number).body(run)
-    identities = sorted(person.users), sorted(person.visitors - person.users)
-    result, file, line = write_proof(run.settings, number, *identities, (), (), None)
+    result, file, line = prove_erasure(run.settings, number, person, ())
     run.log(f"request {number}: {line}: {file}")
     if not result.is_clean:
         raise MillraceError(f"request {number}: {line}", f"The certificate lists where: {file}")

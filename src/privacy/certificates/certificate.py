@@ -76,7 +76,7 @@ def describe_search(
 
 def summary(result: SearchResult) -> str:
     """The result of a search in a sentence."""
-    lacking = f"; {len(result.unread):,} files could not be searched" if result.unread else ""
+    lacking = f"; {len(result.unread):,} files or identities could not be searched" if result.unread else ""
     if not result.places:
         return f"nothing was found{lacking}"
     times = sum(place.times for place in result.places)

@@ -27,7 +27,7 @@ class SearchResult:
         files: number of files.
         size: their bytes.
         places: where identifiers are.
-        unread: files that could not be searched.
+        unread: what could not be searched.
         topics: number of records by topic.
         rows: number of rows by table of a catalog that gives nobody its files.
     """

@@ -1,4 +1,4 @@
-"""Places where identifiers were found, and files that could not be searched."""
+"""Places where identifiers were found, and what could not be searched."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """A file that could not be searched, or only in part, and why."""
+    """A file or an identity that could not be searched, or only in part, and why."""
 
     file: str
     reason: str
