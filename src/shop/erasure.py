@@ -16,9 +16,8 @@ from lakehouse.erasure.keyed_hash import ROW, KeyedHash
 from lakehouse.rows.semi_join import semi_join
 from lakehouse.run.concurrent import run_concurrently
 from lakehouse.run.job import JobContext
-from lakehouse.run.ledger import Ledger
+from lakehouse.run.rebuild import processed_through
 from lakehouse.run.rules_version import rules_version
-from lakehouse.timestamps import EPOCH
 from shop.change_parser import CHANGE, TOMBSTONE
 from shop.customers import customers_of
 from shop.dimension_changes import TABLES, DimensionRules, dimension_changes
@@ -43,12 +42,13 @@ def rows_of_customers(run: JobContext, users: DataFrame) -> DataFrame:
 def records_of_rows(run: JobContext, rows: DataFrame) -> DataFrame:
     """Records of some rows: `PLACE`, ingested_at, record_class, and the record's key; each once.
 
+    Those of an interrupted micro-batch of dimensions are among them, if silver.shop_changes has it.
+
     Args:
         run: the job's context.
         rows: output of `rows_of_customers`. Checkpointed.
     """
-    last = Ledger(run.lake).last("dimensions")
-    upto = F.lit(last.position if last else EPOCH)
+    upto = F.lit(processed_through(run, "dimensions", SHOP_CHANGES.name))
     changes = semi_join(run.lake.read(SHOP_CHANGES.name), rows, *_ROW[:3])
     is_of_shop = F.col("topic") == run.settings.shop_changes_topic
     records = run.lake.read(KAFKA_RECORDS.name).where(is_of_shop & (F.col("ingested_at") <= upto))

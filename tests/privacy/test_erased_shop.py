@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from folds.shop.row_history import DELETE, INSERT, Change
+from kit.dying import dying_at
 from kit.erased_worlds import files_with
 from kit.oracle_shop import KeptTable, Sent
 from kit.pipeline import read_rows, run_jobs
@@ -139,6 +140,22 @@ def test_customers_are_erased_and_stay_so(bronze: Bronze) -> None:
         bronze.commit([change(again)])
         run_jobs(spark, settings, "dimensions")
         assert rows_of(settings) == expected_customers(left)
+    assert wrong(settings) == []
+
+
+@pytest.mark.long
+def test_changes_of_an_interrupted_batch_are_erased(bronze: Bronze) -> None:
+    spark, settings, table = bronze.spark, bronze.settings, customers()
+    bronze.commit([change(each) for each in table.log if each.key != "user-5"])
+    run_jobs(spark, settings, "dimensions")
+    bronze.commit([change(each) for each in table.log if each.key == "user-5"])
+    with dying_at("silver.customers"):
+        run_jobs(spark, settings, "dimensions")
+    erase(spark, settings, ["user-5"])
+    bronze.commit([row(ORDERS, "order-new", {"customer_id": "user-4", "value": "9"})])
+    run_jobs(spark, settings, "dimensions")
+    assert files_with(settings.home, ["user-5"]) == {}
+    assert rows_of(settings) == expected_customers(without(table, ["user-5"]))
     assert wrong(settings) == []
 
 
