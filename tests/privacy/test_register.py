@@ -150,3 +150,11 @@ def test_erasure_that_begins_once_more_has_no_steps(tmp_path: Path) -> None:
     register.add_erasure(number, "", {"silver.events": (3, 5)}, NOW)
     register.start_erasure(number, (), NOW)
     assert (register.find(number).steps, register.find(number).versions) == (set(), {})
+
+
+def test_request_is_open_after_its_erasure_was_abandoned(tmp_path: Path) -> None:
+    register, number = opened(tmp_path), "2026-0001"
+    register.start_erasure(number, (), NOW)
+    register.abandon_erasure(number, "nothing erased", NOW)
+    found = register.find(number)
+    assert (found.state, found.is_erasing, found.was_erased) == ("open", False, False)

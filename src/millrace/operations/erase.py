@@ -26,9 +26,10 @@ from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger, now
 from lakehouse.timestamps import EPOCH, from_micros, to_micros
 from millrace.operations.caught_up import JOBS, catch_up, caught_up, last_batches
+from millrace.operations.current_person import current_person
 from millrace.operations.erase_files import erase_files
 from privacy.erasure.reads import delete_reads
-from privacy.erasure.selection import Selection, with_new_visitors
+from privacy.erasure.selection import Selection
 from privacy.erasure.work_folder import WorkFolder
 from privacy.export.tables import WITHOUT_PERSONS
 from privacy.identities import Identity
@@ -141,8 +142,7 @@ class _Erasure:
         lake, at = self.run.lake, F.lit(now())
         self.folder.note_versions(self._versions())
         hashes = KeyedHash.of_home(self.run.settings.home)
-        person = with_new_visitors(self.run.spark, lake, self.folder.person())
-        self.folder.start(person)
+        person = current_person(self.run, self.request)
         selection = Selection(self.run.spark, lake, person, hashes)
         events, found = checkpoint_with(selection.events(), latest=F.max(F.unix_micros("event_time")))
         self.folder.write(_EVENTS, events.select(*ERASED_COLUMNS))

@@ -21,8 +21,8 @@ _EVENTS, _DUPLICATES, _REJECTED = "silver.events", "silver.duplicate_events", "s
 _REJECTED_CHANGES = "silver.rejected_changes"
 
 
-def with_new_visitors(spark: SparkSession, lake: Lakehouse, person: Person) -> Person:
-    """A person with all visitors that the user ids have by now.
+def with_new_visitors(spark: SparkSession, lake: Lakehouse, person: Person) -> tuple[Person, frozenset[str]]:
+    """A person with all visitors that the user ids have by now, and visitors who are others' alone by now.
 
     Args:
         spark: the job's session.
@@ -32,10 +32,12 @@ def with_new_visitors(spark: SparkSession, lake: Lakehouse, person: Person) -> P
     spans = lake.read(IDENTITIES).select("visitor_id", "user_id")
     users = _texts(spark, person.users, "user_id")
     theirs = semi_join(spans, users, "user_id").select("visitor_id").distinct()
-    visitors = person.visitors | {visitor for (visitor,) in theirs.collect()}
+    of_users = frozenset(visitor for (visitor,) in theirs.collect())
+    visitors = person.visitors | of_users
     mine = _texts(spark, visitors, "visitor_id")
     others = semi_join(spans, mine, "visitor_id").join(users, "user_id", "left_anti").select("visitor_id")
-    return Person(person.users, visitors, frozenset(visitor for (visitor,) in others.distinct().collect()))
+    shared = frozenset(visitor for (visitor,) in others.distinct().collect())
+    return Person(person.users, visitors, shared), shared - person.shared - of_users
 
 
 class Selection:

@@ -155,6 +155,10 @@ class Register:
         written = {name: list(each) for name, each in versions.items()}
         self._add(request, {"event": "erased", "at": rfc3339(at), "note": note, "versions": written})
 
+    def abandon_erasure(self, request: str, note: str, at: datetime) -> None:
+        """Enter that an erasure has ended before it has erased anything: the request is open again."""
+        self._add(request, {"event": "abandoned", "at": rfc3339(at), "note": note})
+
     @property
     def secret(self) -> bytes:
         """The key of the hashes."""
@@ -213,6 +217,7 @@ def _after(before: Request | None, entry: Entry) -> Request:
         "proven": "proven",
         "closed": "closed",
         "found": "open",
+        "abandoned": "open",
         "erasing": "erasing",
         "step": "erasing",
         "erased": "erased",
@@ -227,4 +232,6 @@ def _after(before: Request | None, entry: Entry) -> Request:
         case "erased":
             versions = {name: (before_, now) for name, (before_, now) in entry["versions"].items()}
             return replace(after, versions=versions, was_erased=True, is_erasing=False)
+        case "abandoned":
+            return replace(after, is_erasing=False)
     return after
