@@ -31,7 +31,7 @@ def erased_uids(stored: Iterable[Stored], users: Collection[str], visitors: Coll
 
 
 def without(stored: Iterable[Stored], uids: Uids, texts: Collection[str]) -> list[Stored]:
-    """The records that stay: of other UIDs, and rejected ones that name none of the texts."""
+    """The records that stay: of other UIDs, and rejected ones of others, or that name none of the texts."""
     return [each for each in stored if not _is_erased(each, uids, texts)]
 
 
@@ -46,9 +46,11 @@ def _is_erased(stored: Stored, uids: Uids, texts: Collection[str]) -> bool:
     read = read_record(stored) if stored.record.topic == "events" else None
     if read is None or read.heartbeat is not None or read.promise is not None:
         return False
-    if read.reason:
-        return any(json.dumps(text).encode() in (stored.record.value or b"") for text in texts)
-    return read.fields["event_id"] in uids
+    if not read.reason:
+        return read.fields["event_id"] in uids
+    if identities := {read.fields["user_id"], read.fields["visitor_id"]} - {None}:
+        return not identities.isdisjoint(texts)
+    return any(json.dumps(text).encode() in (stored.record.value or b"") for text in texts)
 
 
 def files_with(home: Path, texts: Collection[str]) -> dict[str, str]:

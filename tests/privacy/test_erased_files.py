@@ -2,10 +2,11 @@
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,6 +74,62 @@ def test_collector_log_is_erased_while_it_runs(settings: Settings) -> None:
         assert erase(settings) == []
     assert files_with(settings.home, [PERSON]) == {}
     assert OTHER in repr(files_with(settings.home, [OTHER]).values())
+
+
+def kept_of(home: Path, messages: Sequence[tuple[Any, ...]]) -> list[str]:
+    """The UIDs of waiting messages that stay when user 42 is erased; the same as those of shed ones."""
+    file = home / "collect" / "messages.db"
+    log = MessageLog(file)
+    try:
+        for is_shed in (False, True):
+            write = Write("r", "site", [Message(*each) for each in messages], is_shed=is_shed)
+            wait([log.append(write)])
+        list(erase_files(load_settings(home=home), ["42", "v-42"]))
+        [left] = read_accounts(file)
+        kept = [(each.value or b"").decode() for each in log.pending(0, 1000)]
+        assert (left.received, left.waiting, left.shed) == (2 * len(kept), len(kept), len(kept))
+    finally:
+        log.close()
+    return [text.partition('"messageId": "')[2].partition('"')[0] for text in kept]
+
+
+def track(uid: str, **fields: Any) -> bytes:
+    return json.dumps({"messageId": uid, "type": "track", **fields}).encode()
+
+
+def test_messages_of_others_that_mention_the_person_stay(tmp_path: Path) -> None:
+    others = [
+        (b"ben", track("number", userId="ben", properties={"quantity": 42})),
+        (b"eve", track("price", userId="eve", properties={"total": "42.00", "seller": "42"})),
+        (b"joe", track("time", anonymousId="joe", timestamp="2026-11-02T10:42:07Z")),
+        (b"key-42", track("key", userId="joe-42")),
+        (None, track("placeholder", userId="null", anonymousId="sue", properties={"user": "42"})),
+    ]
+    assert kept_of(tmp_path, others) == ["number", "price", "time", "key", "placeholder"]
+
+
+def test_messages_with_an_identity_of_the_person_are_erased(tmp_path: Path) -> None:
+    own = [
+        (b"42", track("text", userId="42")),
+        (b"42", track("number", userId=42)),
+        (b"42", track("float", userId=42.0)),
+        (b"v-1", track("blanks", anonymousId="v-1", userId=" 42 ")),
+        (b"v-42", b'{"messageId": "escaped", "anonymousId": "v\\u002d42"}'),
+        (b"42", track("key", anonymousId="v-1")),
+        (b"v-1", track("both", anonymousId="v-42", userId="eve")),
+    ]
+    assert kept_of(tmp_path, own) == []
+
+
+def test_messages_without_identity_are_erased_by_their_bytes(tmp_path: Path) -> None:
+    messages = [
+        (None, track("other name", user_id="42")),
+        (None, b'{"messageId": "cut off", "userId": "42"'),
+        (b"42", b"no JSON"),
+        (None, track("empty", userId="", anonymousId="null", properties={"user": "42"})),
+        (None, track("nobody", user_id="43")),
+    ]
+    assert kept_of(tmp_path, messages) == ["nobody"]
 
 
 def test_lines_are_blanked_while_a_process_appends(settings: Settings) -> None:

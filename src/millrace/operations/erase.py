@@ -10,6 +10,7 @@ from operator import and_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from folds.records.placeholders import load_placeholders
 from gold.erasure import ERASED_COLUMNS, remove_from_gold
 from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.contracts.ops import ERASED_IDENTITIES, ERASED_RECORDS, READS
@@ -143,7 +144,8 @@ class _Erasure:
         self.folder.note_versions(self._versions())
         hashes = KeyedHash.of_home(self.run.settings.home)
         person = current_person(self.run, self.request)
-        selection = Selection(self.run.spark, lake, person, hashes)
+        placeholders = load_placeholders(self.run.settings.conf)
+        selection = Selection(self.run.spark, lake, person, hashes, placeholders)
         events, found = checkpoint_with(selection.events(), latest=F.max(F.unix_micros("event_time")))
         self.folder.write(_EVENTS, events.select(*ERASED_COLUMNS))
         self.folder.write(_VISITORS, selection.visitors(events))

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from folds.records.placeholders import load_placeholders
 from intake.log.erase_messages import erase_messages
 from intake.log.place import log_files
 from lakehouse.settings import Settings
 from privacy.erasure.home_files import erase_from_files
-from privacy.search.matching.matcher import Matcher
-from privacy.search.matching.values import find_in_values
+from privacy.own_records import OwnRecords
 
 
 def erase_files(settings: Settings, texts: Sequence[str]) -> Iterator[str]:
@@ -22,13 +22,9 @@ def erase_files(settings: Settings, texts: Sequence[str]) -> Iterator[str]:
     """
     if not texts:
         return
-    matcher = Matcher(texts)
-
-    def named(values: Sequence[bytes]) -> set[int]:
-        return {number for number, match in find_in_values(matcher, values) if match.is_whole}
-
+    own = OwnRecords(texts, load_placeholders(settings.conf))
     for node, file in log_files(settings.home).items():
-        if count := erase_messages(file, named):
+        if count := erase_messages(file, own.to_erase):
             yield f"{count:,} messages of the collector {node} erased"
     if changed := erase_from_files(settings.home, texts):
         yield f"{len(changed):,} files of logs and reports erased or removed"

@@ -1,14 +1,17 @@
-"""Records that name a person in their bytes."""
+"""Records that name a person: in their bytes, or as the one who has sent them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from privacy.own_records import OwnRecords
 from privacy.search.matching.matcher import Matcher
 from privacy.search.matching.values import find_in_values
 
 _BATCH = 10_000  # rows that are searched at once
+_Find = Callable[[pa.RecordBatch], set[int]]
 
 
 def naming(rows: DataFrame, texts: Sequence[str], column: str = "value") -> DataFrame:
@@ -19,23 +22,48 @@ def naming(rows: DataFrame, texts: Sequence[str], column: str = "value") -> Data
         texts: the texts.
         column: the column, of bytes or of text.
     """
-    return rows.mapInArrow(_searching(texts, column), rows.schema) if texts else rows.limit(0)
+    return _found_by(partial(_in_column, texts, column), rows) if texts else rows.limit(0)
 
 
-def _searching(
-    texts: Sequence[str], column: str
-) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def own_records(rows: DataFrame, texts: Sequence[str], placeholders: frozenset[str]) -> DataFrame:
+    """Records of events to erase, by `privacy.own_records.OwnRecords`.
+
+    Args:
+        rows: records, with `key` and `value`.
+        texts: identifiers of the persons alone.
+        placeholders: values that are no ids, in lower case.
+    """
+    return _found_by(partial(_of_person, texts, placeholders), rows) if texts else rows.limit(0)
+
+
+def _found_by(prepare: Callable[[], _Find], rows: DataFrame) -> DataFrame:
+    """Rows that a function finds, which is prepared once in each task."""
+
     def search(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher = Matcher(list(texts))
+        find = prepare()
         for batch in batches:
             for start in range(0, batch.num_rows, _BATCH):
-                yield _matching(batch.slice(start, _BATCH), matcher, column)
+                part = batch.slice(start, _BATCH)
+                yield part.take(pa.array(sorted(find(part)), pa.int64()))
 
-    return search
+    return rows.mapInArrow(search, rows.schema)
 
 
-def _matching(batch: pa.RecordBatch, matcher: Matcher, column: str) -> pa.RecordBatch:
-    values = [value or b"" for value in batch.column(column).cast(pa.binary()).to_pylist()]
-    found = find_in_values(matcher, values)
-    numbers = sorted({number for number, match in found if match.is_whole})
-    return batch.take(pa.array(numbers, pa.int64()))
+def _in_column(texts: Sequence[str], column: str) -> _Find:
+    matcher = Matcher(texts)
+
+    def find(batch: pa.RecordBatch) -> set[int]:
+        values = [value or b"" for value in batch.column(column).cast(pa.binary()).to_pylist()]
+        return {number for number, match in find_in_values(matcher, values) if match.is_whole}
+
+    return find
+
+
+def _of_person(texts: Sequence[str], placeholders: frozenset[str]) -> _Find:
+    own = OwnRecords(texts, placeholders)
+
+    def find(batch: pa.RecordBatch) -> set[int]:
+        keys, values = (batch.column(name).to_pylist() for name in ("key", "value"))
+        return own.to_erase(zip(keys, values, strict=True))
+
+    return find

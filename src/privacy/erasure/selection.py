@@ -11,7 +11,7 @@ from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.erasure.keyed_hash import UID, USER, VISITOR, KeyedHash
 from lakehouse.rows.arrow_frames import to_frame
 from lakehouse.rows.semi_join import semi_join
-from privacy.erasure.naming import naming
+from privacy.erasure.naming import naming, own_records
 from privacy.identities import IDENTITIES, Person
 
 PLACE = ("topic", "partition", "offset")
@@ -48,11 +48,20 @@ class Selection:
         lake: the tables.
         person: identities of one person, or of several.
         hashes: keyed hashes of the home.
+        placeholders: values that are no ids, in lower case.
     """
 
-    def __init__(self, spark: SparkSession, lake: Lakehouse, person: Person, hashes: KeyedHash) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        lake: Lakehouse,
+        person: Person,
+        hashes: KeyedHash,
+        placeholders: frozenset[str],
+    ) -> None:
         self._lake = lake
         self._hashes = hashes
+        self._placeholders = placeholders
         self._own = person.own_texts
         self.users = _texts(spark, person.users, "user_id")
         spans = lake.read(IDENTITIES).select("visitor_id", "user_id", *_BOUNDS)
@@ -75,23 +84,28 @@ class Selection:
     def records(self, events: DataFrame) -> DataFrame:
         """`PLACE`, ingested_at, record_class and uid_hash of all records; some may be there twice.
 
+        Duplicates are erased with the event that was kept, and where they are the person's themselves.
+
         Args:
             events: what `events` has returned. Checkpointed.
         """
         uid = self._hashes.column(UID, F.col("event_id"))
-        duplicates, *rejected = map(self._lake.read, (_DUPLICATES, _REJECTED, _REJECTED_CHANGES))
+        duplicates, rejected, changes = map(self._lake.read, (_DUPLICATES, _REJECTED, _REJECTED_CHANGES))
         copies = duplicates.join(events.select("event_id"), "event_id", "left_semi")
-        contents = self._lake.read("bronze.kafka_records").join(
-            duplicates.select(*PLACE), list(PLACE), "left_semi"
-        )
+        stored = self._lake.read("bronze.kafka_records").select(*_RECORD, "key", "value")
+        contents = stored.join(duplicates.select(*PLACE), list(PLACE), "left_semi")
+        refused = rejected.select(*_RECORD, "value").join(stored.select(*PLACE, "key"), list(PLACE), "left")
         none = F.lit(None).cast("binary")
         return (
             _as_records(events, "event", uid)
             .unionByName(_as_records(copies, "duplicate", uid))
-            .unionByName(_as_records(naming(contents, self._own), "duplicate", none))
-            .unionByName(_as_records(naming(rejected[0], self._own), "rejected", none))
-            .unionByName(_as_records(naming(rejected[1], self._own), "rejected", none))
+            .unionByName(_as_records(self._own_records(contents), "duplicate", none))
+            .unionByName(_as_records(self._own_records(refused), "rejected", none))
+            .unionByName(_as_records(naming(changes, self._own), "rejected", none))
         )
+
+    def _own_records(self, contents: DataFrame) -> DataFrame:
+        return own_records(contents, self._own, self._placeholders)
 
     def spans(self, through: datetime) -> DataFrame:
         """identity_hash, kind, valid_from and valid_to of the persons' spans, up to a time."""
