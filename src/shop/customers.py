@@ -1,14 +1,12 @@
 """Whose a change of the shop's database is: the customers that it names."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from lakehouse.contracts.shop import DIMENSIONS
-from shop.shop_file import ShopRules, ShopTable
+from shop.shop_file import ShopRules
 
-_CUSTOMER = "customer_id"
 _VALUES = "map<string,string>"
 
 
@@ -22,21 +20,14 @@ def customers_of(rules: ShopRules) -> Column:
     nobody = F.array().cast("array<string>")
     both = (F.coalesce(F.map_values(each), nobody) for each in (row, key))
     found = F.concat(*both)
-    for (source, table), each in _tables(rules).items():
+    for (source, table), names in rules.customer_columns.items():
         is_of_table = (F.col("source") == source) & (F.col("source_table") == table)
-        found = F.when(is_of_table, _mapped(each, row, key)).otherwise(found)
+        found = F.when(is_of_table, _mapped(names, row, key)).otherwise(found)
     return F.array_compact(found)
 
 
-def _tables(rules: ShopRules) -> Mapping[tuple[str, str], ShopTable]:
-    return {
-        (name, table): each for name, source in rules.sources.items() for table, each in source.tables.items()
-    }
-
-
-def _mapped(table: ShopTable, row: Column, key: Column) -> Column:
-    names = table.columns.get(_CUSTOMER, ())
-    if _CUSTOMER not in DIMENSIONS[f"silver.{table.dimension}"].attributes or not names:
+def _mapped(names: Sequence[str], row: Column, key: Column) -> Column:
+    if not names:
         return F.array().cast("array<string>")
     return F.array(
         F.coalesce(*(F.try_element_at(each, F.lit(name)) for each in (row, key) for name in names))

@@ -5,11 +5,13 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from folds.shop.customers import CustomerColumns
 from lakehouse.bundle_file import read_yaml
 from lakehouse.contracts.shop import DIMENSIONS
 from lakehouse.errors import MillraceError, first_problem
 
 FILE = "shop.yml"
+_CUSTOMER = "customer_id"
 _NEXT_STEP = f"Correct conf/{FILE}; docs/shop.md has an example"
 
 
@@ -72,6 +74,15 @@ class ShopRules(_Entry):
     """
 
     sources: dict[str, ShopSource] = {}
+
+    @property
+    def customer_columns(self) -> CustomerColumns:
+        """By source and table, the columns with the customer, of which the first that a row has counts."""
+        return {
+            (name, table): each.columns.get(_CUSTOMER, ())
+            for name, source in self.sources.items()
+            for table, each in source.tables.items()
+        }
 
     def source(self, name: str) -> ShopSource:
         """A source by name.

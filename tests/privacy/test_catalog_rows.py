@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from kit.customer_rows import new_records, tables_of_shop
 from kit.oracle import Oracle
 from kit.oracle_identities import persons_of
 from kit.pipeline import run_jobs
 from kit.records import Bronze
 from kit.scenarios import cut, rush_events, story_events
 from kit.spark import catalog_in, empty_home, forget_tables
+from kit.warehouse_builder import append_rows
 from lakehouse.rows.row_json import row_json
 from lakehouse.settings import Settings
 from millrace.operations.person_export import rows_of_person
@@ -55,3 +58,20 @@ def test_catalog_and_folders_export_the_same_rows(bronze: Bronze) -> None:
 
 def test_unknown_person_has_no_rows(bronze: Bronze) -> None:
     assert exported(bronze.settings, ["nobody-at-all"], []) == []
+
+
+def test_rows_of_the_shop_are_those_of_the_folders(spark: SparkSession, tmp_path: Path) -> None:
+    tables = tables_of_shop()
+    for name, rows in {
+        **tables,
+        "bronze.kafka_records": tables["bronze.kafka_records"] + new_records(),
+    }.items():
+        append_rows(tmp_path, name, rows)
+    settings = catalog_in(spark, empty_home(spark, tmp_path))
+    for name in tables:
+        place = settings.warehouse.joinpath(*name.split("."))
+        spark.sql(f"CREATE TABLE spark_catalog.{name} USING delta LOCATION '{place}'")
+    expected = exported(settings.model_copy(update={"catalog": None}), ["42"], [])
+    assert exported(settings, ["42"], []) == expected
+    forget_tables(spark)
+    assert {json.loads(each)[0] for each in expected} == {*tables} - {"ops.ledger"}

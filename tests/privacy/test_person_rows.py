@@ -1,5 +1,6 @@
 """All rows of a person are exported from all tables, and none of anybody else, also on shared devices."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
@@ -10,27 +11,30 @@ from typing import Any
 
 import pytest
 
+from kit.customer_rows import LEDGER, STAMP, new_records, tables_of_shop
 from kit.oracle_identities import identities_of, persons_of
-from kit.warehouse_builder import Row, build_warehouse, schema_of
+from kit.warehouse_builder import Row, append_rows, build_warehouse, schema_of
 from lakehouse.contracts import TABLES
 from lakehouse.errors import MillraceError
 from lakehouse.rows.row_json import row_json
 from lakehouse.settings import load_settings
 from lakehouse.timestamps import from_micros, to_micros
+from millrace.operations.person_export import rows_of_person
 from millrace.tables import table_scan
 from privacy.export import tables
+from privacy.export.own_rows import ExportRules
 from privacy.export.person_rows import PersonRows
 from privacy.identities import Scan, find_person
 
 START = to_micros(datetime(2026, 11, 1, tzinfo=timezone.utc))
 MINUTE = 60_000_000
-STAMP = datetime(2026, 11, 2, tzinfo=timezone.utc)
 USERS = ("ann", "ben", "eve")
 OTHER_VALUES = (
     "gold.traffic",
     "gold.dimension_performance",
     "gold.funnel_by_dimension",
 )  # sums, and values of a dimension
+RULES = ExportRules(frozenset(), "shop_changes", {})
 VISITORS = ("tablet", "phone", "kiosk", "ann")
 
 
@@ -153,7 +157,7 @@ def test_rows_of_a_person_are_exported(tmp_path: Path, seed: int) -> None:
         ]
         expected += [("silver.identities", span) for span in spans if span["user_id"] == person and is_user]
         found = find_person(scan, [person] if is_user else [], [] if is_user else [person])
-        exported = keyed(PersonRows(scan, found))
+        exported = keyed(PersonRows(scan, found, RULES))
         minutes = exported.pop("gold.visitor_minutes", [])
         wanted = keyed(expected)
         assert set(wanted.pop("gold.visitor_minutes", [])) <= set(minutes)
@@ -177,7 +181,9 @@ def test_minutes_of_other_users_are_left_out_but_where_a_span_ends(tmp_path: Pat
     build_warehouse(tmp_path, {"silver.identities": rows, "gold.visitor_minutes": minutes})
     scan = scan_of(tmp_path)
     exported = [
-        row["minute"] for name, row in PersonRows(scan, find_person(scan, ["ben"], [])) if "gold" in name
+        row["minute"]
+        for name, row in PersonRows(scan, find_person(scan, ["ben"], []), RULES)
+        if "gold" in name
     ]
     assert exported == [each["minute"] for each in minutes[2:]]
 
@@ -201,13 +207,73 @@ def test_rejected_and_new_records_are_found_by_their_text(tmp_path: Path) -> Non
     tables_ = {"bronze.kafka_records": records, "silver.rejected_events": rejected, "ops.reads": reads}
     build_warehouse(tmp_path, {**tables_, "ops.ledger": [{"job": "refine", "position": STAMP}]})
     scan = scan_of(tmp_path)
-    found = list(PersonRows(scan, find_person(scan, ["ann"], [])))
+    found = list(PersonRows(scan, find_person(scan, ["ann"], []), RULES))
     assert [(name, row.get("offset")) for name, row in found] == [
         ("bronze.kafka_records", 0),
         ("bronze.kafka_records", 2),
         ("silver.rejected_events", 0),
         ("ops.reads", None),
     ]
+
+
+def exported(home: Path, user: str) -> dict[str, list[int]]:
+    """By table, offsets of the rows of a user, or numbers of their versions."""
+    found: dict[str, list[int]] = defaultdict(list)
+    with rows_of_person(load_settings(home=home), [user], []) as rows:
+        for name, row in rows:
+            if name != "silver.identities":
+                found[name].append(int(row.get("version_id", row.get("offset"))))
+    return {name: sorted(numbers) for name, numbers in found.items()}
+
+
+def test_rows_of_the_shop_are_exported_by_their_customer(tmp_path: Path) -> None:
+    build_warehouse(tmp_path, tables_of_shop())
+    assert exported(tmp_path, "42") == {
+        "bronze.kafka_records": [0, 2, 4, 6],
+        "silver.shop_changes": [0, 2, 4, 6],
+        "silver.customers": [0],
+        "silver.orders": [2],
+    }
+
+
+def test_changes_that_the_job_dimensions_has_not_processed_are_exported_by_their_customer(
+    tmp_path: Path,
+) -> None:
+    build_warehouse(tmp_path, {"bronze.kafka_records": new_records(), "ops.ledger": LEDGER})
+    assert exported(tmp_path, "42") == {"bronze.kafka_records": [10, 12, 14, 16, 17]}
+    append_rows(tmp_path, "ops.ledger", [{"job": "dimensions", "position": STAMP + timedelta(1)}])
+    assert exported(tmp_path, "42") == {}
+
+
+def test_rejected_and_new_records_of_others_that_mention_the_person_are_not_exported(tmp_path: Path) -> None:
+    eve = {
+        "messageId": "m",
+        "userId": "eve",
+        "timestamp": "2026-11-02T10:42:00Z",
+        "properties": {"total": 42},
+    }
+    values = [
+        {"userId": "42", "type": "page"},
+        {**eve, "anonymousId": "v-42"},
+        {"userId": "null", "anonymousId": "v-42"},
+        {"user_id": "42"},
+    ]
+    records = [
+        {"topic": "events", "partition": 0, "offset": offset, "value": json.dumps(value).encode()}
+        for offset, value in enumerate(values)
+    ]
+    new = [{**row, "offset": row["offset"] + 10, "ingested_at": STAMP + timedelta(1)} for row in records]
+    tables_ = {
+        "bronze.kafka_records": [*({**row, "ingested_at": STAMP} for row in records), *new],
+        "silver.rejected_events": records,
+        "silver.identities": [{"visitor_id": "v-42", "user_id": "42"}],
+        "ops.ledger": [{"job": "refine", "position": STAMP}],
+    }
+    build_warehouse(tmp_path, tables_)
+    assert exported(tmp_path, "42") == {
+        "bronze.kafka_records": [0, 2, 3, 10, 12, 13],
+        "silver.rejected_events": [0, 2, 3],
+    }
 
 
 def test_visitor_of_several_users_is_no_person(tmp_path: Path) -> None:
@@ -240,6 +306,7 @@ def test_each_table_says_whose_its_rows_are() -> None:
         *tables.BY_VISITOR,
         *tables.BY_USER,
         *tables.BY_PERSON,
+        *tables.BY_CUSTOMER,
         *tables.BY_CONVERSION,
         *tables.BY_RECORD,
         *tables.BY_TEXT,

@@ -9,11 +9,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.contracts.ops import LEDGER
+from lakehouse.contracts.shop import SHOP_CHANGES
 from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, REJECTED_EVENTS
 from lakehouse.erasure.blank_records import PLACE
 from lakehouse.rows.semi_join import semi_join
-from privacy.erasure.naming import naming
+from privacy.erasure.naming import naming, own_records
 from privacy.export import tables
+from privacy.export.own_rows import ExportRules
 from privacy.identities import Person, Scan
 
 
@@ -25,11 +27,13 @@ class CatalogRows:
     Args:
         scan: reads tables through Spark.
         person: whose rows.
+        rules: say whose a record is.
     """
 
-    def __init__(self, scan: Scan, person: Person) -> None:
+    def __init__(self, scan: Scan, person: Person, rules: ExportRules) -> None:
         self._scan = scan
         self._person = person
+        self._rules = rules
         self._read: dict[str, pl.DataFrame | None] = {}
 
     def __call__(self, name: str) -> "nw.LazyFrame[pl.LazyFrame] | None":
@@ -49,7 +53,7 @@ class CatalogRows:
         if table is None:
             return None
         if name == LEDGER.name:
-            return _refined(table)
+            return _positions(table)
         if name in (*tables.BY_SPAN, *tables.BY_MINUTE, *tables.BY_VISITOR, *tables.BY_USER):
             return table.where(self._is_theirs(table))
         if name in tables.BY_PERSON:
@@ -58,11 +62,19 @@ class CatalogRows:
             return self._joined(table, "gold.conversions", "conversion_id")
         if name in tables.BY_TEXT:
             return self._naming(table, tables.BY_TEXT[name])
+        if name in tables.BY_CUSTOMER:
+            return table.where(F.col("customer_id").isin(sorted(self._person.users)))
+        return self._of_records(name, table) if name in tables.BY_RECORD else None
+
+    def _of_records(self, name: str, table: DataFrame) -> DataFrame:
+        if name == SHOP_CHANGES.name:
+            both = table.withColumn("_text", F.concat_ws(" ", "row", "row_key"))
+            return self._naming(both, "_text").drop("_text")
         if name == REJECTED_EVENTS.name:
-            return self._naming(table, "value")
+            return self._own(table.withColumn("key", F.lit(None).cast("binary"))).drop("key")
         if name == DUPLICATE_EVENTS.name:
             return self._joined(table, EVENTS.name, "event_id")
-        return self._records(table) if name in tables.BY_RECORD else None
+        return self._records(table)
 
     def _is_theirs(self, table: DataFrame) -> Column:
         is_theirs = F.col("visitor_id").isin(sorted(self._person.visitors))
@@ -77,21 +89,30 @@ class CatalogRows:
     def _naming(self, table: DataFrame, column: str) -> DataFrame:
         return naming(table, self._person.own_texts, column)
 
+    def _own(self, records: DataFrame) -> DataFrame:
+        return own_records(records, self._person.own_texts, self._rules.placeholders)
+
     def _records(self, table: DataFrame) -> DataFrame:
-        """Records that are known by their place, and records that are not refined yet."""
-        sources = (EVENTS.name, DUPLICATE_EVENTS.name, REJECTED_EVENTS.name, "silver.shop_changes")
+        """Records that are known by their place, and records that are not in silver yet."""
+        sources = (EVENTS.name, DUPLICATE_EVENTS.name, REJECTED_EVENTS.name, SHOP_CHANGES.name)
         found = [rows.select(*PLACE) for name in sources if (rows := self._rows(name)) is not None]
-        ledger = self._rows(LEDGER.name)
-        refined = None if ledger is None else ledger.collect()[0]["position"]
-        new = table if refined is None else table.where(F.col("ingested_at") > F.lit(refined))
-        found.append(self._naming(new, "value").select(*PLACE))
+        is_of_shop = F.col("topic") == self._rules.shop_topic
+        new = self._new(table.where(~is_of_shop), "refine")
+        new_changes = self._new(table.where(is_of_shop), "dimensions")
+        found += [self._own(new).select(*PLACE), self._naming(new_changes, "value").select(*PLACE)]
         return semi_join(table, reduce(DataFrame.unionByName, found).distinct(), *PLACE)
 
+    def _new(self, records: DataFrame, job: str) -> DataFrame:
+        """Records that a job has not processed yet."""
+        ledger = self._rows(LEDGER.name)
+        processed = {} if ledger is None else {row["job"]: row["position"] for row in ledger.collect()}
+        return records.where(F.col("ingested_at") > F.lit(processed[job])) if job in processed else records
 
-def _refined(ledger: DataFrame) -> DataFrame:
-    """One row: the job refine, and the ingest stamp up to which records are in silver."""
-    last = F.max(F.when(F.col("job") == "refine", F.col("position"))).alias("position")
-    return ledger.agg(last).select(F.lit("refine").alias("job"), "position")
+
+def _positions(ledger: DataFrame) -> DataFrame:
+    """By job that writes silver from bronze, the ingest stamp up to which it has processed records."""
+    of_jobs = ledger.where(F.col("job").isin("refine", "dimensions"))
+    return of_jobs.groupBy("job").agg(F.max("position").alias("position"))
 
 
 def _to_polars(rows: DataFrame) -> pl.DataFrame:

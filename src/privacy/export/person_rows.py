@@ -1,15 +1,17 @@
 """Everything that is stored of a person, table by table."""
 
-from collections.abc import Iterator
-from functools import reduce
+from collections.abc import Callable, Collection, Iterator
+from functools import partial, reduce
 from typing import Any
 
 import polars as pl
 
 from lakehouse.contracts import TABLES
+from privacy.export.own_rows import ExportRules, OwnRows
 from privacy.export.spans import Spans
 from privacy.export.tables import (
     BY_CONVERSION,
+    BY_CUSTOMER,
     BY_MINUTE,
     BY_PERSON,
     BY_RECORD,
@@ -19,8 +21,6 @@ from privacy.export.tables import (
     BY_VISITOR,
 )
 from privacy.identities import Person, Scan
-from privacy.search.matching.matcher import Matcher
-from privacy.search.matching.values import find_in_values
 
 _RECORD = ("topic", "partition", "offset")
 _STAMP = "ingested_at"
@@ -33,13 +33,15 @@ class PersonRows:
     Args:
         scan: reads tables in folders.
         person: whose rows.
+        rules: say whose a record is.
     """
 
-    def __init__(self, scan: Scan, person: Person) -> None:
+    def __init__(self, scan: Scan, person: Person, rules: ExportRules) -> None:
         self._tables = scan
         self._person = person
         self._spans = Spans(scan, person)
-        self._matcher = Matcher(person.own_texts) if person.own_texts else None
+        self._shop_topic = rules.shop_topic
+        self._own = OwnRows(person, rules)
 
     def _scan(self, name: str) -> pl.LazyFrame | None:
         table = self._tables(name)
@@ -62,13 +64,14 @@ class PersonRows:
         if name in BY_RECORD:
             return self._of_records(name, table)
         if name in BY_TEXT:
-            return self._naming(table, BY_TEXT[name])
+            return _where(table, partial(self._own.naming, column=BY_TEXT[name]))
         if name in BY_CONVERSION:
             return table.join(self._conversions(), on="conversion_id", how="semi")
         columns = {
             **dict.fromkeys(BY_USER, ("user_id", person.users)),
             **dict.fromkeys(BY_VISITOR, ("visitor_id", person.visitors)),
             **dict.fromkeys(BY_PERSON, ("person_id", self._spans.persons)),
+            **dict.fromkeys(BY_CUSTOMER, ("customer_id", person.users)),
         }
         column, values = columns.get(name, ("", ()))
         return table.filter(pl.col(column).is_in(list(values))) if column else None
@@ -92,38 +95,35 @@ class PersonRows:
         return None if table is None else self._of_spans("silver.events", table).select("event_id", *_RECORD)
 
     def _of_records(self, name: str, table: pl.LazyFrame) -> pl.LazyFrame | None:
+        if name == "silver.rejected_events":
+            return _where(table, self._own.rejected)
+        if name == "silver.shop_changes":
+            return _where(table, self._own.changes)
         events = self._events()
         if name == "silver.duplicate_events":
             return None if events is None else table.join(events, on="event_id", how="semi")
-        if name == "silver.rejected_events":
-            return self._naming(table, "value")
         known = [] if events is None else [events.select(_RECORD)]
-        for other in ("silver.duplicate_events", "silver.rejected_events"):
+        for other in ("silver.duplicate_events", "silver.rejected_events", "silver.shop_changes"):
             found = self._scan(other)
             rows = None if found is None else self._of_records(other, found)
             known += [] if rows is None else [rows.select(_RECORD)]
-        changes = self._scan("silver.shop_changes")
-        if changes is not None:
-            known.append(self._naming(changes, BY_TEXT["silver.shop_changes"]).select(_RECORD))
-        new = table if (refined := self._refined()) is None else table.filter(pl.col(_STAMP) > refined)
-        known.append(self._naming(new, "value").select(_RECORD))
+        is_of_shop = pl.col("topic") == self._shop_topic
+        new = self._new(table.filter(~is_of_shop), "refine")
+        new_changes = self._new(table.filter(is_of_shop), "dimensions")
+        known.append(_where(new, self._own.records).select(_RECORD))
+        known.append(_where(new_changes, self._own.change_records).select(_RECORD))
         return table.join(pl.concat(known, how="vertical_relaxed").unique(), on=_RECORD, how="semi")
 
-    def _refined(self) -> Any:
-        """The ingest stamp up to which records of bronze are in silver; None: none is."""
+    def _new(self, records: pl.LazyFrame, job: str) -> pl.LazyFrame:
+        """Records that a job has not processed yet."""
         ledger = self._scan("ops.ledger")
         if ledger is None:
-            return None
-        return ledger.filter(pl.col("job") == "refine").select(pl.col("position").max()).collect().item()
+            return records
+        processed = ledger.filter(pl.col("job") == job).select(pl.col("position").max()).collect().item()
+        return records if processed is None else records.filter(pl.col(_STAMP) > processed)
 
-    def _naming(self, table: pl.LazyFrame, column: str) -> pl.LazyFrame:
-        """Rows that name the person in a column, which is read in batches."""
-        places = [self._matching(batch, column) for batch in table.collect_batches(chunk_size=_BATCH)]
-        empty = table.collect_schema().to_frame()
-        return reduce(lambda all_, rows: all_.vstack(rows), places, empty).lazy()
 
-    def _matching(self, batch: pl.DataFrame, column: str) -> pl.DataFrame:
-        texts = [text or b"" for text in batch[column].cast(pl.Binary).to_list()]
-        found = () if self._matcher is None else find_in_values(self._matcher, texts)
-        numbers = sorted({number for number, match in found if match.is_whole})
-        return batch[numbers]
+def _where(table: pl.LazyFrame, find: Callable[[pl.DataFrame], Collection[int]]) -> pl.LazyFrame:
+    """Rows whose numbers a function finds in each batch."""
+    found = (batch[sorted(find(batch))] for batch in table.collect_batches(chunk_size=_BATCH))
+    return reduce(pl.DataFrame.vstack, found, table.collect_schema().to_frame()).lazy()

@@ -34,20 +34,22 @@ BY_VISITOR = ("silver.bots",)
 BY_USER = ("silver.identities",)
 BY_PERSON = ("gold.conversions", "gold.conversion_items", "gold.order_comparisons", "gold.persons")
 
+BY_CUSTOMER = ("silver.customers", "silver.orders")
+"""Rows of the shop's database with a `customer_id`."""
+
 BY_CONVERSION = ("gold.attribution", "gold.trails")
 """Rows that name a conversion alone."""
 
-BY_RECORD = ("bronze.kafka_records", "silver.rejected_events", "silver.duplicate_events")
+BY_RECORD = (
+    "bronze.kafka_records",
+    "silver.rejected_events",
+    "silver.duplicate_events",
+    "silver.shop_changes",
+)
 """Records of Kafka, by topic, partition and offset."""
 
-BY_TEXT = {
-    "silver.shop_changes": "row",
-    "silver.rejected_changes": "value",
-    "silver.customers": "row",
-    "silver.orders": "row",
-    "ops.reads": "subject",
-}
-"""Tables where a column of text may name anybody: rows of the shop's database, queries of readers."""
+BY_TEXT = {"silver.rejected_changes": "value", "ops.reads": "subject"}
+"""Tables where a column of text may name anybody: records that are no changes, queries of readers."""
 
 WITHOUT_PERSONS = (
     "silver.exchange_rates",
