@@ -1,10 +1,11 @@
-"""Persons are erased from collectors' logs, logs, rejected lines and reports."""
+"""Persons are erased from collectors' logs, pending deliveries, logs, rejected lines and reports."""
 
 import gzip
 import json
+import sqlite3
 from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,10 @@ from intake.segment_requests import Message
 from kit.erased_worlds import files_with
 from lakehouse.settings import Settings, load_settings
 from millrace.operations.erase_files import erase_files
+from privacy.search.home_search import search_home
+from serving.stream.wanted import Wanted
+from serving.webhooks.store import WebhookStore
+from serving.webhooks.webhook import Webhook
 
 PERSON, OTHER = "anna-4711", "ben-4712"
 COLLECTED = range(200)
@@ -130,6 +135,50 @@ def test_messages_without_identity_are_erased_by_their_bytes(tmp_path: Path) -> 
         (None, track("nobody", user_id="43")),
     ]
     assert kept_of(tmp_path, messages) == ["nobody"]
+
+
+def test_pending_deliveries_of_webhooks_that_name_the_person_are_dropped(settings: Settings) -> None:
+    file = settings.home / "serve" / "webhooks.db"
+    store, bodies = WebhookStore(file), {"whk_1": PERSON, "whk_2": OTHER, "whk_3": PERSON}
+    assert store.take_lease("a", 100, 10)
+    for name, whose in bodies.items():
+        webhook = Webhook(name, "crm", "https://crm.example/", Wanted("silver.events"), 0.0, "", "p1")
+        assert store.add(webhook, 3)
+        assert store.set_pending("a", webhook, f'{{"after":{{"user_id":"{whose}"}}}}'.encode(), "p2")
+    with closing(sqlite3.connect(file)) as connection:  # as an earlier release has left it
+        connection.execute("UPDATE webhooks SET disabled_at = 9 WHERE id = 'whk_3'")
+        connection.commit()
+    assert erase(settings) == ["2 pending deliveries of webhooks dropped"]
+    assert [(each.position, each.sent) for each in store.all()] == [(None, 1), ("p1", 0), (None, 1)]
+    assert [(found := store.get(name)) and found.pending is not None for name in bodies] == [
+        False,
+        True,
+        False,
+    ]
+    assert search_home(settings.home, [PERSON]).places == []
+    assert erase(settings) == []
+
+
+def test_delivered_rows_are_not_left_in_the_file_of_webhooks(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = sqlite3.connect
+
+    def connect_plain(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        """As SQLite is built elsewhere: some distributions have it overwrite what is deleted."""
+        connection = connect(*arguments, **options)
+        connection.execute("PRAGMA secure_delete = OFF")
+        return connection
+
+    monkeypatch.setattr("serving.webhooks.store.sqlite3.connect", connect_plain)
+    store = WebhookStore(settings.home / "serve" / "webhooks.db")
+    webhook = Webhook("whk_1", "crm", "https://crm.example/", Wanted("silver.events"), 0.0, "")
+    assert store.add(webhook, 1)
+    assert store.take_lease("a", 100, 10)
+    for end in (store.set_delivered, store.drop_pending):
+        assert store.set_pending("a", webhook, f'{{"user_id":"{PERSON}"}}'.encode() * 1000, "p1")
+        assert end("a", webhook)
+        assert search_home(settings.home, [PERSON]).places == []
 
 
 def test_lines_are_blanked_while_a_process_appends(settings: Settings) -> None:

@@ -101,13 +101,15 @@ class Channel:
     def snapshot_place(self) -> tuple[Position, int]:
         """The position for a new snapshot, and the number of the group after it.
 
-        It is the position of the cached snapshot if there have been few changes since.
+        It is the position of the cached snapshot if few rows have been added since. If one was changed or
+        deleted, as rows of an erased person, the cached snapshot has what must not be sent again.
         """
         kept = self.snapshots.position
         place = None if kept is None else self.place_after(kept)
         if kept is not None and place is not None:
-            since = sum(each.group.size for each in self.all_since(place)) if place < self.end else 0
-            if since < _FEW_BYTES:
+            since = [each.group for each in self.all_since(place)] if place < self.end else []
+            are_inserts = all(row.before is None for group in since for row in group.rows)
+            if are_inserts and sum(group.size for group in since) < _FEW_BYTES:
                 return kept, place
         return self.position or {}, self.end
 

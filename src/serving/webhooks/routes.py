@@ -22,13 +22,12 @@ from serving.stream.subscription import Terms
 from serving.webhooks.deliveries import Deliveries
 from serving.webhooks.delivery import Retries
 from serving.webhooks.signing import new_secret
-from serving.webhooks.store import WebhookStore
+from serving.webhooks.store import FILE, WebhookStore
 from serving.webhooks.target import check_target
 from serving.webhooks.webhook import Webhook
 
 _MOST_WEBHOOKS = 100
 _MOST_BODY = 64 << 10
-_FILE = "webhooks.db"
 
 
 class Webhooks:
@@ -56,7 +55,7 @@ class Webhooks:
         self._readers = readers
         self._terms = terms
         self._hosts = hosts
-        self._store = WebhookStore(home / "serve" / _FILE)
+        self._store = WebhookStore(home / "serve" / FILE)
         self._deliveries = Deliveries(hub, readers.role_of, self._store, terms, Retries(), reads)
 
     @property

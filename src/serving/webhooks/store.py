@@ -1,7 +1,7 @@
 """Webhooks in SQLite, with their positions, and the lease of the node that delivers."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,9 @@ _WITHOUT_PENDING = (
     "last_error, disabled_at"
 )
 """Columns without the pending delivery, whose body has up to 16 MiB."""
+
+FILE = "webhooks.db"
+"""In the folder `serve` of a home."""
 
 _OWNED = "EXISTS (SELECT * FROM lease WHERE owner = :owner)"
 
@@ -153,11 +156,38 @@ class WebhookStore:
         )
 
     def disable(self, owner: str, webhook: Webhook, error: str, now: float) -> None:
-        """Disable a webhook."""
+        """Disable a webhook, and drop its pending delivery: nothing is sent any more."""
         self._change(
-            f"UPDATE webhooks SET disabled_at = :now, last_error = :error WHERE id = :id AND {_OWNED}",
+            "UPDATE webhooks SET disabled_at = :now, last_error = :error, pending_body = NULL, "
+            f"pending_position = NULL WHERE id = :id AND {_OWNED}",
             {"owner": owner, "id": webhook.id, "now": now, "error": error},
         )
+
+    def erase_pending(self, is_named: Callable[[bytes], bool]) -> int:
+        """Drop pending deliveries that name a person, and overwrite the file's free space. Idempotent.
+
+        Such a delivery may have arrived, and changes after the position may have the person's rows. So the
+        position is dropped too: the next delivery has all rows, after a reset.
+
+        Args:
+            is_named: whether a body names the person.
+
+        Returns:
+            The number of deliveries.
+        """
+        count = 0
+        for webhook_id in [webhook.id for webhook in self.all()]:
+            webhook = self.get(webhook_id)
+            if webhook is not None and webhook.pending is not None and is_named(webhook.pending.body):
+                count += self._change(
+                    "UPDATE webhooks SET position = NULL, sent = sent + 1, pending_body = NULL, "
+                    "pending_position = NULL WHERE id = :id AND sent = :sent AND pending_body IS NOT NULL",
+                    {"id": webhook.id, "sent": webhook.sent},
+                )
+        with self._connection() as connection:
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return count
 
     def _change(self, sql: str, values: dict[str, Any]) -> bool:
         """Run a statement as a transaction. Returns whether it changed a row."""
@@ -168,6 +198,7 @@ class WebhookStore:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(self._file, timeout=_BUSY_SECONDS)) as connection:
             connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA secure_delete = ON")  # bodies have rows of persons
             yield connection
 
 

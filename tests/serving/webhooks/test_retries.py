@@ -198,7 +198,7 @@ def test_webhook_that_keeps_failing_is_disabled_and_logged(
         found = WebhookStore(tmp_path / "webhooks.db").get("whk_1")
         assert found is not None
         assert (found.position, found.sent, found.last_error) == (None, 0, "status 503")
-        assert found.pending is not None
+        assert found.pending is None
         assert "is disabled: status 503" in caplog.text
         assert len(receiver.attempts) > 1
 

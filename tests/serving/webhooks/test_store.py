@@ -93,3 +93,13 @@ def test_failing_since_is_first_failure_and_clears_on_success(store: WebhookStor
     found = store.get("whk_1")
     assert found is not None
     assert (found.failing_since, found.last_error, found.state) == (None, None, "active")
+
+
+def test_disabled_webhook_keeps_its_position_and_no_pending_delivery(store: WebhookStore) -> None:
+    assert store.take_lease("a", 100, 10)
+    assert store.set_position("a", WEBHOOK, "p1")
+    assert store.set_pending("a", WEBHOOK, b"body", "p2")
+    store.disable("a", WEBHOOK, "status 410", 5.0)
+    found = store.get("whk_1")
+    assert found is not None
+    assert (found.state, found.position, found.pending) == ("disabled", "p1", None)
