@@ -14,16 +14,23 @@ from lakehouse.access.role import Role
 from lakehouse.access.row_filters import ColumnFilter
 from lakehouse.access.table_view import TableView
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.table import Table
 from lakehouse.rows.duckdb_sql import spark_text_literal
 
 _BLOCK = 64
 _COMPARED = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 _HASH = "millrace_hash"
 
+SCHEMA_START = "role_"
+"""What the names of schemas of roles start with."""
+
+ROLE_PROPERTY = "millrace.role"
+"""The property of a schema that has views of a role: the role's name. Other schemas are never changed."""
+
 
 def schema_of(role: Role) -> str:
     """The schema of a role's views."""
-    return f"role_{role.name}"
+    return f"{SCHEMA_START}{role.name}"
 
 
 def view_statements(roles: Mapping[str, Role], catalog: str, existing: Collection[str]) -> Iterator[str]:
@@ -45,14 +52,53 @@ def view_statements(roles: Mapping[str, Role], catalog: str, existing: Collectio
     for role in restricted:
         schema = f"`{catalog}`.`{schema_of(role)}`"
         yield f"CREATE SCHEMA IF NOT EXISTS {schema}"
+        yield _with_property(schema, role.name)
         for table in TABLES.values():
-            name = f"{schema}.`{table.name.replace('.', '_')}`"
+            name = f"{schema}.`{_view_name(table)}`"
             view = role.view(table) if table.name in existing else None
             if view is None:
                 yield f"DROP VIEW IF EXISTS {name}"
             else:
                 yield f"CREATE OR REPLACE VIEW {name} AS {_select(view, catalog)}"
         yield f"GRANT USE SCHEMA, SELECT ON SCHEMA {schema} TO `{role.name}`"
+
+
+def stale_schemas(roles: Mapping[str, Role], schemas: Mapping[str, str]) -> dict[str, str]:
+    """The schemas whose role is not declared any more, or sees everything by now.
+
+    Args:
+        roles: roles by name.
+        schemas: by name of a schema, its `ROLE_PROPERTY`.
+    """
+    kept = {schema_of(role).lower() for role in roles.values() if not role.is_unrestricted}
+    return {schema: role for schema, role in schemas.items() if schema.lower() not in kept}
+
+
+def removal_statements(catalog: str, schema: str, role: str, existing: Collection[str]) -> Iterator[str]:
+    """SQL that removes a role's views, and their schema. If it has other tables, it loses grant and property.
+
+    Args:
+        catalog: catalog of the schema.
+        schema: the schema.
+        role: name of the role.
+        existing: names of the tables and views in the schema.
+    """
+    quoted, views = f"`{catalog}`.`{schema}`", {_view_name(table) for table in TABLES.values()}
+    for name in sorted(views.intersection(existing)):
+        yield f"DROP VIEW IF EXISTS {quoted}.`{name}`"
+    if views.issuperset(existing):
+        yield f"DROP SCHEMA {quoted} RESTRICT"
+    else:
+        yield f"REVOKE USE SCHEMA, SELECT ON SCHEMA {quoted} FROM `{role}`"
+        yield _with_property(quoted, "")
+
+
+def _with_property(schema: str, value: str) -> str:
+    return f"ALTER SCHEMA {schema} SET DBPROPERTIES ('{ROLE_PROPERTY}' = {spark_text_literal(value)})"
+
+
+def _view_name(table: Table) -> str:
+    return table.name.replace(".", "_")
 
 
 def _select(view: TableView, catalog: str) -> str:

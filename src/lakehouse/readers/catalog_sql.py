@@ -1,5 +1,6 @@
 """SQL statements on the tables of a catalog, with errors that say what could not be done."""
 
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -64,8 +65,27 @@ class CatalogSql:
         found = set()
         for layer in layers:
             with suppress(LookupError):
-                rows = self.run(f"SHOW TABLES IN `{self._catalog}`.`{layer}`", layer)
-                found |= {f"{layer}.{name}" for name in rows["tableName"].to_pylist()}
+                found |= {f"{layer}.{name}" for name in self.names_in(layer)}
+        return found
+
+    def names_in(self, schema: str) -> set[str]:
+        """The names of the tables in a schema, views included.
+
+        Raises:
+            LookupError: if there is no such schema.
+        """
+        rows = self.run(f"SHOW TABLES IN `{self._catalog}`.`{schema}`", schema)
+        return set(rows["tableName"].to_pylist())
+
+    def schemas_with(self, start: str, name: str) -> dict[str, str]:
+        """The value of a property by schema, of those that have it and whose names start with a text."""
+        catalog, wanted = f"`{self._catalog}`", re.compile(rf"\({re.escape(name)},([^)]+)\)")
+        schemas = self.run(f"SHOW SCHEMAS IN {catalog}", self._catalog).column(0).to_pylist()
+        found = {}
+        for schema in (each for each in (each.strip("`") for each in schemas) if each.startswith(start)):
+            values = self.run(f"DESCRIBE SCHEMA EXTENDED {catalog}.`{schema}`", schema).column(1)
+            if match := wanted.search(" ".join(filter(None, values.to_pylist()))):
+                found[schema] = match[1]
         return found
 
     def execute(self, statement: str) -> None:

@@ -10,7 +10,14 @@ from sqlglot import exp
 from kit.access import hash_of, policy
 from kit.access_matrix import CONVERSION, CREDITS, fill
 from kit.catalog_server import CATALOG, CatalogServer
-from lakehouse.access.catalog_views import schema_of, view_statements
+from lakehouse.access.catalog_views import (
+    ROLE_PROPERTY,
+    SCHEMA_START,
+    removal_statements,
+    schema_of,
+    stale_schemas,
+    view_statements,
+)
 from lakehouse.access.policy import Policy
 from lakehouse.contracts import TABLES
 from lakehouse.readers.folder_tables import FolderTables
@@ -58,6 +65,49 @@ def test_tables_that_a_role_may_not_see_any_more_lose_their_view(tmp_path: Path)
     texts = statements(policy(tmp_path), set(TABLES))
     assert "DROP VIEW IF EXISTS `main`.`role_marketing`.`gold_touches`" in texts
     assert not any("role_admin" in text for text in texts)
+
+
+def test_schema_of_a_role_that_has_no_views_any_more_is_stale(tmp_path: Path) -> None:
+    schemas = {f"role_{name.lower()}": name for name in ("analyst", "Marketing", "support", "admin")}
+    assert stale_schemas(policy(tmp_path).roles, schemas) == {
+        "role_support": "support",
+        "role_admin": "admin",
+    }
+
+
+def test_schema_is_dropped_if_it_has_views_of_the_role_alone() -> None:
+    views = ["DROP VIEW IF EXISTS `main`.`role_a`.`gold_touches`"]
+    found = removal_statements("main", "role_a", "a", {"gold_touches"})
+    assert list(found) == [*views, "DROP SCHEMA `main`.`role_a` RESTRICT"]
+    found = removal_statements("main", "role_a", "a", {"gold_touches", "tickets"})
+    assert list(found) == [
+        *views,
+        "REVOKE USE SCHEMA, SELECT ON SCHEMA `main`.`role_a` FROM `a`",
+        "ALTER SCHEMA `main`.`role_a` SET DBPROPERTIES ('millrace.role' = '')",
+    ]
+
+
+@pytest.mark.long
+def test_schema_of_a_role_is_known_by_its_property_and_dropped(
+    catalog: CatalogServer, tmp_path: Path
+) -> None:
+    fill(tmp_path)
+    catalog.register(tmp_path)
+    catalog.run("CREATE DATABASE IF NOT EXISTS role_ceo")
+    roles = policy(tmp_path / "policy", "roles: {data_team: {tables: [gold.attribution]}}").roles
+    for statement in view_statements(roles, CATALOG, {"gold.attribution"}):
+        if not statement.startswith("GRANT"):
+            catalog.run(statement)
+    sql, schema = catalog.tables().sql, "role_data_team"
+    found = sql.schemas_with(SCHEMA_START, ROLE_PROPERTY)
+    assert found[schema] == "data_team"
+    assert "role_ceo" not in found
+    *_, unmark = removal_statements(CATALOG, schema, "data_team", {"tickets"})
+    catalog.run(unmark)
+    assert schema not in sql.schemas_with(SCHEMA_START, ROLE_PROPERTY)
+    for statement in removal_statements(CATALOG, schema, "data_team", sql.names_in(schema)):
+        catalog.run(statement)
+    assert schema not in catalog.query("SHOW DATABASES")["namespace"].to_pylist()
 
 
 @pytest.mark.long
