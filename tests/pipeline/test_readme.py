@@ -58,7 +58,7 @@ class Reader:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for part in ("bundle.yml", "resources", "conf"):  # a reader is in a checkout
+    for part in ("bundle.yml", "resources", "targets", "conf"):  # a reader is in a checkout
         (tmp_path / part).symlink_to(ROOT / part)
     log = REAL_LOG.read_text(encoding="utf-8").splitlines(keepends=True)[:200]
     (tmp_path / "access.log").write_text("".join(log), encoding="utf-8")
