@@ -3,15 +3,18 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import typer
 
+from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.local.launch import STOP_SECONDS, Report, end, launch, wait_until_running, workspace_state
 from millrace.local.plan import Plan
 from millrace.local.process import process_registry
 from millrace.local.process.child_process import Child
+from millrace.local.process.home_lock import workspace_lock
 from millrace.local.services import DASHBOARD, url
 from millrace.shutdown_signal import ShutdownSignal, StoppedError
 
@@ -77,7 +80,9 @@ def _wait(is_running: Callable[[], bool]) -> None:
 
 def _end(supervisor: Child, settings: Settings) -> None:
     supervisor.stop(STOP_SECONDS - 0.5)
-    process_registry.kill_orphans(settings.home, seconds=0.0)
+    # Without the lock, the processes are those of another workspace, which started at the same time.
+    with suppress(MillraceError), workspace_lock(settings.home):
+        process_registry.kill_orphans(settings.home, seconds=0.0)
 
 
 def _reporter(settings: Settings) -> Report:

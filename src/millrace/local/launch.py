@@ -14,7 +14,7 @@ from millrace.local.kafka.kafka_health import require_kafka
 from millrace.local.plan import Plan
 from millrace.local.process import process_registry
 from millrace.local.process.child_process import Child, Program, last_error
-from millrace.local.process.home_lock import SUPERVISOR, workspace_lock
+from millrace.local.process.home_lock import SUPERVISOR, already_running, supervisor_pid, workspace_lock
 from millrace.local.process.state_files import read_state
 from millrace.local.services import environment
 
@@ -71,7 +71,7 @@ def wait_until_running(
             if state["state"] == "running":
                 return
         if ended:
-            raise _gave_up(supervisor, state)
+            raise _gave_up(supervisor, settings, state)
         if time.monotonic() > until:
             raise _not_ready(settings, state, seconds)
         time.sleep(_POLL_SECONDS)
@@ -98,10 +98,12 @@ def _ask_to_end(process: psutil.Process) -> None:
         process.kill()
 
 
-def _gave_up(supervisor: Child, state: dict[str, Any]) -> MillraceError:
+def _gave_up(supervisor: Child, settings: Settings, state: dict[str, Any]) -> MillraceError:
     error = state.get("error") if state.get("pid") == supervisor.pid else None
     if error:
         return MillraceError(error["problem"], error["next_step"])
+    if supervisor_pid(settings.home) is not None:
+        return already_running(settings.home)
     log = supervisor.program.log
     printed = last_error(log) or "without a word"
     return MillraceError(f"the workspace ended at once: {printed.removeprefix('ERROR ')}", f"See {log}")

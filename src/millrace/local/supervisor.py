@@ -58,7 +58,7 @@ class Supervisor:
         """
         with self._stop.on_signals(), workspace_lock(self.home):
             process_registry.kill_orphans(self.home)
-            process_registry.register(self.home, SUPERVISOR)
+            record = process_registry.register(self.home, SUPERVISOR)
             try:
                 self._keep()
             except StoppedError:
@@ -68,6 +68,7 @@ class Supervisor:
                 raise
             finally:
                 self._end(None)
+                process_registry.unregister(self.home, record)
 
     def _keep(self) -> None:
         for runner in self._runners:
@@ -92,7 +93,6 @@ class Supervisor:
         _stop_all(dependents, started + _DEPENDENTS_SECONDS)
         _stop_all(others, started + _ALL_SECONDS)
         self._report_state("failed" if error else "stopped", error)
-        process_registry.unregister(self.home, SUPERVISOR)
 
     def _report_state(self, state: str, error: dict[str, str] | None = None) -> None:
         content = {

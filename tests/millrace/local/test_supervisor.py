@@ -14,8 +14,14 @@ import pytest
 
 from kit import stub_workspace
 from kit.polling import eventually
+from lakehouse.errors import MillraceError
+from lakehouse.settings import load_settings
+from millrace.local import foreground
+from millrace.local.launch import end
+from millrace.local.plan import Plan
 from millrace.local.process import process_registry
 from millrace.local.process.child_process import Child, Program
+from millrace.local.process.home_lock import supervisor_pid
 from millrace.local.process.service_runner import BackOff
 from millrace.local.process.state_files import read_state
 
@@ -99,6 +105,22 @@ def test_second_supervisor_of_home_is_rejected(home):
     assert running(home, "calm") == pid
 
 
+def test_workspace_started_at_the_same_moment_leaves_the_first_one_alone(home, monkeypatch):
+    first = start(home, "calm")
+    calm = running(home, "calm")
+
+    def launch_late(*_: object, **__: object) -> Child:
+        return Child(Program("supervisor", command(home, "calm"), home))  # the lock was free a moment ago
+
+    monkeypatch.setattr(foreground, "launch", launch_late)
+    with pytest.raises(MillraceError, match=f"already running in {home} \\(pid {first.pid}\\)"):
+        foreground.run_in_foreground(load_settings(home=home), Plan())
+    assert supervisor_pid(home) == first.pid
+    assert is_alive(calm)
+    assert end(load_settings(home=home)) == ["calm", "supervisor"]
+    eventually(lambda: first.exit_code is not None and not is_alive(calm))
+
+
 @pytest.mark.parametrize("wrong", ["created", "home", "name"])
 def test_process_that_differs_from_registered_one_is_not_killed(home, wrong):
     marks = process_registry.env_marks(home, "innocent")
@@ -108,6 +130,7 @@ def test_process_that_differs_from_registered_one_is_not_killed(home, wrong):
         known = process_registry.register(home, "innocent", it.pid)
         false = {"created": known.created - 100, "home": str(home.parent), "name": "guilty"}
         forged = {**vars(known), wrong: false[wrong]}
+        process_registry.unregister(home, known)
         process_registry.write_state(home / "run" / "processes" / "innocent.json", forged)
         assert process_registry.kill_orphans(home, seconds=0.2) == []
         assert it.poll() is None

@@ -94,7 +94,7 @@ class Child:
             self._process.kill()
         self._record.kill()
         self._process.wait()
-        process_registry.unregister(self.program.home, self.program.name)
+        process_registry.unregister(self.program.home, self._record)
 
     def stop(self, seconds: float | None = None) -> bool:
         """Stop it, and kill it after a time (default: its grace period). True if it exits before that."""

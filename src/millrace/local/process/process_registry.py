@@ -70,13 +70,13 @@ def register(home: Path, name: str, pid: int | None = None) -> RegisteredProcess
     with suppress(psutil.Error):
         created = psutil.Process(pid).create_time()
     record = RegisteredProcess(name, pid, created, str(home))
-    write_state(_folder(home) / f"{name}.json", asdict(record))
+    write_state(_file(home, record), asdict(record))
     return record
 
 
-def unregister(home: Path, name: str) -> None:
-    """Remove a process that has ended."""
-    (_folder(home) / f"{name}.json").unlink(missing_ok=True)
+def unregister(home: Path, record: RegisteredProcess) -> None:
+    """Remove a process that has ended; others of that name stay registered."""
+    _file(home, record).unlink(missing_ok=True)
 
 
 def registered(home: Path) -> list[RegisteredProcess]:
@@ -93,7 +93,8 @@ def registered(home: Path) -> list[RegisteredProcess]:
 
 def running(home: Path, name: str) -> psutil.Process | None:
     """The registered process with that name, if it runs."""
-    return next((record.process() for record in registered(home) if record.name == name), None)
+    named = (record.process() for record in registered(home) if record.name == name)
+    return next((process for process in named if process), None)
 
 
 def kill_orphans(home: Path, seconds: float = 8.0) -> list[str]:
@@ -115,7 +116,7 @@ def kill_orphans(home: Path, seconds: float = 8.0) -> list[str]:
     wait_for(everyone, seconds)
     for record in alive:
         record.kill()
-        unregister(home, record.name)
+        unregister(home, record)
     return [record.name for record, group in alive.items() if group]
 
 
@@ -167,3 +168,7 @@ def _lives(process: psutil.Process) -> bool:
 
 def _folder(home: Path) -> Path:
     return home / "run" / "processes"
+
+
+def _file(home: Path, record: RegisteredProcess) -> Path:
+    return _folder(home) / f"{record.name}.{record.pid}.json"
