@@ -14,6 +14,7 @@ from lakehouse.bundle_variables import BundleVariables
 from lakehouse.errors import MillraceError
 
 BrokerSecurity = Literal["plaintext", "sasl_ssl", "mtls"]
+Port = Annotated[int, Field(gt=0, lt=1 << 16)]
 SaslMechanism = Annotated[
     Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None,
     BeforeValidator(lambda given: None if given == "NONE" else given),  # apps take no empty variables
@@ -63,20 +64,20 @@ class Settings(BaseSettings):
         description="secret scope of a workspace with the key mask.key of masked values; unset, it is a "
         "file of the home",
     )
-    broker_port: int = Field(9092, description="port of the local broker on 127.0.0.1")
+    broker_port: Port = Field(9092, description="port of the local broker on 127.0.0.1")
     broker_security: BrokerSecurity = Field(
         "plaintext",
         description="how clients reach the local broker: plaintext, sasl_ssl (TLS and a password) or "
         "mtls (TLS and a client's certificate)",
     )
-    dashboard_port: int = Field(8501, description="port of the dashboard")
+    dashboard_port: Port = Field(8501, description="port of the dashboard")
     dashboard_address: str = Field(
         "127.0.0.1", description="address that the dashboard listens on; any other needs a login"
     )
     dashboard_without_login: bool = Field(
         False, description="whether the dashboard may listen on other addresses without a login"
     )
-    collector_port: int | None = Field(
+    collector_port: Port | None = Field(
         None, description="port of the collector on 127.0.0.1, which `millrace up` then runs; unset, none"
     )
     collector_capacity: float | None = Field(
@@ -87,7 +88,7 @@ class Settings(BaseSettings):
     collector_log_bytes: int = Field(
         2 << 30, gt=0, description="bytes of events that may wait for Kafka in a collector's log"
     )
-    api_port: int | None = Field(
+    api_port: Port | None = Field(
         None, description="port of the streaming API on 127.0.0.1, which `millrace up` runs; unset, none"
     )
     trust_local: bool = Field(
@@ -102,21 +103,27 @@ class Settings(BaseSettings):
     exchange_rates_topic: str = Field("exchange_rates", description="topic of exchange rates")
     campaign_costs_topic: str = Field("campaign_costs", description="topic of campaign costs")
     shop_changes_topic: str = Field("shop_changes", description="topic of changes of the shop's database")
-    reporting_currency: str = Field("EUR", description="currency of reports (ISO 4217)")
+    reporting_currency: str = Field(
+        "EUR", pattern="^[A-Za-z]{3}$", description="currency of reports (ISO 4217)"
+    )
     business_time_zone: str = Field("UTC", description="time zone of days and months (IANA)")
     watermark_delay: timedelta = Field(
-        timedelta(minutes=10), description="how far the watermark is behind the latest event time (ISO 8601)"
+        timedelta(minutes=10),
+        ge=timedelta(0),
+        description="how far the watermark is behind the latest event time (ISO 8601)",
     )
     trigger_interval: timedelta = Field(
-        timedelta(seconds=5), description="pause between micro-batches of a continuous job"
+        timedelta(seconds=5), gt=timedelta(0), description="pause between micro-batches of a continuous job"
     )
     repair_interval: timedelta = Field(
         timedelta(seconds=30),
+        gt=timedelta(0),
         description="time between micro-batches of repair, which handles late events; up to four times as "
         "long if it takes more than a tenth of the time",
     )
     summary_interval: timedelta = Field(
         timedelta(seconds=30),
+        gt=timedelta(0),
         description="time between updates of tables by window, day and person; under load, four times "
         "the duration of the last update if that is longer, at most five minutes",
     )
@@ -137,7 +144,7 @@ class Settings(BaseSettings):
         None, description="key that signs alerts; read from the environment only, never from bundle.yml"
     )
     max_batch_rows: int = Field(
-        300_000, description="rows of a micro-batch, approximately, at most; of continuous ingest a sixth"
+        300_000, gt=0, description="most rows of a micro-batch, approximately; of continuous ingest a sixth"
     )
     shuffle_partitions: int | None = Field(
         None,

@@ -91,3 +91,28 @@ def test_invalid_setting_is_named_in_error(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("MILLRACE_BROKER_PORT", "harbour")
     with pytest.raises(MillraceError, match="broker_port"):
         load_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "limit", "beyond"),
+    [
+        ("watermark_delay", "PT0S", "-PT10M"),  # events would be late that are on time, and stay so
+        ("trigger_interval", "PT0.001S", "PT0S"),
+        ("repair_interval", "PT0.001S", "-PT5S"),
+        ("summary_interval", "PT0.001S", "PT0S"),
+        ("max_batch_rows", "1", "0"),
+        ("broker_port", "65535", "65536"),
+        ("dashboard_port", "1", "0"),
+        ("collector_port", "65535", "99999"),
+        ("api_port", "1", "-1"),
+        ("reporting_currency", "usd", "EURO"),
+    ],
+)
+def test_setting_beyond_its_limit_is_rejected(
+    monkeypatch: pytest.MonkeyPatch, name: str, limit: str, beyond: str
+) -> None:
+    monkeypatch.setenv(f"MILLRACE_{name.upper()}", limit)
+    load_settings()
+    monkeypatch.setenv(f"MILLRACE_{name.upper()}", beyond)
+    with pytest.raises(MillraceError, match=name):
+        load_settings()
