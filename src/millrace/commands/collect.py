@@ -53,6 +53,7 @@ def collect(
     from lakehouse.http.tls import Tls
     from millrace.clients.topic import ensure_topic
     from millrace.local.bind_policy import require_access
+    from millrace.local.process.home_lock import service_lock
     from millrace.local.process.ports import require_free
 
     settings = load_settings(trust_local=trust_local)
@@ -70,22 +71,23 @@ def collect(
     tls = Tls.of(certificate, key, client_ca)
     typer.echo(f"Collector  {'https' if tls else 'http'}://{address}:{port}/v1/batch  Ctrl-C stops it.")
     login = client_options(settings)
-    serve(
-        Served(
-            address,
-            port,
-            settings.home,
-            node,
-            settings.conf,
-            settings.events_topic,
-            settings.bootstrap,
-            login,
-            lambda: ensure_topic(settings.bootstrap, settings.events_topic, login),
-            Budget(logged=settings.collector_log_bytes),
-            settings.collector_capacity,
-            acknowledge,
-            tls,
-            pulls,
-            settings.trust_local,
+    with service_lock(settings.home, f"collect-{port}"):
+        serve(
+            Served(
+                address,
+                port,
+                settings.home,
+                node,
+                settings.conf,
+                settings.events_topic,
+                settings.bootstrap,
+                login,
+                lambda: ensure_topic(settings.bootstrap, settings.events_topic, login),
+                Budget(logged=settings.collector_log_bytes),
+                settings.collector_capacity,
+                acknowledge,
+                tls,
+                pulls,
+                settings.trust_local,
+            )
         )
-    )

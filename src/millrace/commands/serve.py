@@ -38,6 +38,7 @@ def serve(
     from lakehouse.http.tls import Tls
     from lakehouse.readers.open_tables import open_tables
     from millrace.local.bind_policy import require_access
+    from millrace.local.process.home_lock import service_lock
     from millrace.local.process.ports import require_free
     from serving.api.application import Site
     from serving.api.server import Served
@@ -74,4 +75,5 @@ def serve(
         trusts_local=settings.trust_local,
         receipts=wait if (settings.home / "collect").is_dir() else None,
     )
-    run(Served(address, port, tables, Limits(), terms, send_timeout, site, tls))
+    with service_lock(settings.home, f"serve-{port}"):
+        run(Served(address, port, tables, Limits(), terms, send_timeout, site, tls))

@@ -4,12 +4,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from lakehouse.bundle_file import BUNDLE_FILE
 from lakehouse.errors import MillraceError
 from millrace.local.postgres_server import data_folder
-from millrace.local.process.home_lock import workspace_lock
+from millrace.local.process.home_lock import require_idle, workspace_lock
 
 MADE = (
     "checkpoints",
@@ -68,7 +66,7 @@ def remove(home: Path) -> Iterator[Path]:
         MillraceError: if processes of the home are running.
     """
     with workspace_lock(home):
-        _require_idle(home)
+        require_idle(home)
         for folder in removable(home):
             if folder.is_symlink():
                 folder.unlink()
@@ -77,14 +75,3 @@ def remove(home: Path) -> Iterator[Path]:
             yield folder
     if not any(home.iterdir()):
         home.rmdir()
-
-
-def _require_idle(home: Path) -> None:
-    lock = FileLock(home / "run" / "engine.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise MillraceError(
-            f"jobs are running in {home}", "Wait until they have ended, or stop them, and try again"
-        ) from None
-    lock.release()

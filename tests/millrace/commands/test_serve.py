@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from kit.access import with_tokens, write_policy
 from lakehouse.errors import MillraceError
 from millrace.cli import app, register_commands
+from millrace.local.process.home_lock import require_idle
 
 
 @pytest.fixture
@@ -50,3 +51,15 @@ def test_loopback_address_needs_a_token_or_trust(tmp_path: Path, served: list[ob
     assert served == []
     serve("--address", address, "--trust-local")
     assert len(served) == 1
+
+
+def test_home_is_not_idle_while_serving(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses_reset(_served: object) -> None:
+        with pytest.raises(MillraceError, match="serve-8789 is running"):
+            require_idle(tmp_path)
+
+    monkeypatch.setenv("MILLRACE_HOME", str(tmp_path))
+    monkeypatch.setattr("serving.api.server.serve", refuses_reset)
+    monkeypatch.setattr("millrace.local.process.ports.require_free", lambda *_: None)
+    serve("--trust-local")
+    require_idle(tmp_path)

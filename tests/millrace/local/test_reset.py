@@ -4,7 +4,7 @@ import pytest
 from filelock import FileLock
 
 from lakehouse.errors import MillraceError
-from millrace.local.process.home_lock import workspace_lock
+from millrace.local.process.home_lock import service_lock, workspace_lock
 from millrace.local.reset import MADE, removable, remove
 
 
@@ -51,6 +51,8 @@ def test_reset_is_rejected_while_home_is_in_use(home):
     with workspace_lock(home), pytest.raises(MillraceError, match="already running"):
         list(remove(home))
     with FileLock(home / "run" / "engine.lock"), pytest.raises(MillraceError, match="jobs are running"):
+        list(remove(home))
+    with service_lock(home, "collect-8787"), pytest.raises(MillraceError, match="collect-8787 is running"):
         list(remove(home))
     assert (home / "warehouse" / "bronze" / "file").exists()
 
