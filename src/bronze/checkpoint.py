@@ -90,5 +90,7 @@ class Checkpoint:
         """Move the folder aside for inspection; return the new path, or None if there was no folder."""
         if not self.folder.exists():
             return None
-        taken = sum(1 for _ in self.folder.parent.glob(f"{self.folder.name}.lost-*"))
-        return self.folder.rename(self.folder.with_name(f"{self.folder.name}.lost-{taken + 1}"))
+        names = (folder.name for folder in self.folder.parent.glob(f"{self.folder.name}.lost-*"))
+        numbers = [int(number) for name in names if (number := name.rpartition("-")[2]).isdecimal()]
+        last = max(numbers, default=0)
+        return self.folder.rename(self.folder.with_name(f"{self.folder.name}.lost-{last + 1}"))

@@ -1,6 +1,7 @@
 """A streaming checkpoint matches the table it fills, or is lost or incomplete."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,17 @@ def test_each_quarantined_checkpoint_is_kept_in_its_own_folder(checkpoint: Check
     assert second is not None
     assert second != first
     assert not checkpoint.folder.exists()
+
+
+def test_checkpoint_is_quarantined_after_an_earlier_folder_was_removed(checkpoint: Checkpoint) -> None:
+    first = checkpoint.quarantine()
+    checkpoint.folder.mkdir()
+    second = checkpoint.quarantine()
+    assert first is not None
+    assert second is not None
+    (second / "metadata").touch()
+    shutil.rmtree(first)
+    checkpoint.folder.mkdir()
+    third = checkpoint.quarantine()
+    assert third is not None
+    assert third.name == "ingest.lost-3"
