@@ -80,9 +80,13 @@ class TopicWatch:
 
     @property
     def is_checkpoint_usable(self) -> bool:
-        """Whether the checkpoint has the offsets to resume from; else those of bronze are used."""
+        """Whether the checkpoint has the offsets to resume from; else those of bronze are used.
+
+        Spark resumes from no checkpoint with offsets of a topic that is not subscribed any more.
+        """
         is_new = not self.commit and self._was_empty
-        return self._checkpoint.is_usable(self.commit, self.recoveries, is_new)
+        is_subscribed = self._checkpoint.reached.keys() <= set(self._run.settings.topics)
+        return is_subscribed and self._checkpoint.is_usable(self.commit, self.recoveries, is_new)
 
     def start(self) -> dict[str, dict[int, int]]:
         """Check all topics before they are read, and record new ones.

@@ -177,6 +177,29 @@ def test_shorter_recreated_topic_is_detected_without_topic_ids_and_checkpoint(
         ingested.ingest()
 
 
+def test_topic_of_another_name_is_read_from_its_first_record(ingested: IngestedTopic) -> None:
+    ingested.create()
+    ingested.send("abc")
+    assert ingested.ingest() == "abc"
+    before = ingested.topic
+    ingested.settings = ingested.settings.model_copy(update={"events_topic": f"{before}-renamed"})
+    ingested.create()
+    ingested.send("xyz")
+    ingested.delete_before(1)
+    ingest(ingested.run())
+    ingested.send("!")
+    ingest(ingested.run())
+    ingested.settings = ingested.settings.model_copy(update={"events_topic": before})
+    ingested.send("d")
+    ingest(ingested.run())
+    rows = read_rows(ingested.settings, "bronze.kafka_records", ("topic", "offset", "value"))
+    found = sorted((row["topic"].removeprefix(before), row["offset"], row["value"]) for row in rows)
+    assert [(topic, value.decode()) for topic, _, value in found] == [
+        *(("", letter) for letter in "abcd"),
+        *(("-renamed", letter) for letter in "yz!"),
+    ]
+
+
 def test_added_partition_is_read_from_beginning_and_logged_once(ingested: IngestedTopic) -> None:
     ingested.create()
     ingested.send("ab")
