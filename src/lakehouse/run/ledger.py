@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from lakehouse.contracts import TABLES
@@ -18,10 +18,10 @@ from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.arrow_frames import rows_of
 from lakehouse.run.ledger_cache import LedgerCache, ledger_cache_of
-from lakehouse.timestamps import EPOCH, from_micros
+from lakehouse.timestamps import from_micros
 
 NAME = "ops.ledger"
-_RECENT = 500  # rows that are searched before all are
+_RECENT = 500  # rows that are searched first
 _TIMES = {column.name for column in TABLES[NAME].columns if column.type == "timestamp"}
 
 
@@ -96,19 +96,17 @@ class Ledger:
 
     def since(self, job: str, position: datetime) -> tuple[Entry | None, list[Entry]]:
         """The job's last row up to a position, and those after it, in order."""
-        rows = self._rows(job).sort_by([("batch_id", "descending")])
-        for some in (rows.slice(0, _RECENT), rows):
-            entries = _in_order(some)
-            before = [entry for entry in entries if entry.position <= position]
-            if before or len(entries) < _RECENT:
-                break
-        return before[-1] if before else None, entries[len(before) :]
+        recent = self._latest(job, _RECENT)
+        before = [entry for entry in recent if entry.position <= position]
+        if before or len(recent) < _RECENT:
+            return before[-1] if before else None, recent[len(before) :]
+        last = self._latest(job, 1, F.col("position") <= F.lit(position))
+        return next(iter(last), None), _in_order(self._rows(job, position))
 
     def latest(self, job: str, rows: int) -> list[Entry]:
         """The job's latest micro-batches that together read at least this number of rows, in order."""
-        found = self._rows(job).sort_by([("batch_id", "descending")]).slice(0, _RECENT)
         taken: list[Entry] = []
-        for entry in _entries(found):
+        for entry in reversed(self._latest(job, _RECENT)):
             taken.insert(0, entry)
             if sum(each.input_rows for each in taken) >= rows:
                 break
@@ -121,11 +119,20 @@ class Ledger:
             self._recall.add(entry)
 
     def _read_last(self, job: str) -> Entry | None:
-        rows = self._rows(job)
-        last = rows.filter(pc.equal(rows["batch_id"], pc.max(rows["batch_id"])))
-        return next(iter(_entries(last)), None)
+        return next(iter(self._latest(job, 1)), None)
 
-    def _rows(self, job: str, after: datetime = EPOCH) -> pa.Table:
+    def _latest(self, job: str, most: int, condition: Column | None = None) -> list[Entry]:
+        """The job's latest rows that satisfy a condition, in order."""
+        of_job = F.col("job") == job
+        is_wanted = of_job if condition is None else of_job & condition
+
+        def latest(rows: DataFrame) -> DataFrame:
+            chosen = rows.where(is_wanted).orderBy(F.desc("batch_id")).limit(most)
+            return chosen.select(*TABLES[NAME].column_names)
+
+        return _in_order(self._lake.find(NAME, latest))
+
+    def _rows(self, job: str, after: datetime) -> pa.Table:
         """A job's rows after a position."""
         is_wanted = (F.col("job") == job) & (F.col("position") > F.lit(after))
         return self._lake.find(NAME, lambda rows: rows.where(is_wanted).select(*TABLES[NAME].column_names))
