@@ -4,6 +4,7 @@ import math
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import NamedTuple
 
 from lakehouse.contracts import LOCKS, TABLES
 from lakehouse.delta.compare_and_swap import COLLISIONS
@@ -17,7 +18,7 @@ from lakehouse.maintenance.compaction import (
     set_statistics,
 )
 from lakehouse.maintenance.predictive_optimization import optimized_schemas
-from lakehouse.maintenance.retention import retention
+from lakehouse.maintenance.retention import twice_the_lag
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
 
@@ -29,9 +30,17 @@ VACUUM lists all files, which is slow and mostly finds little to remove.
 """
 
 
+class Retention(NamedTuple):
+    """How long removed files are kept, and log entries of silver and gold."""
+
+    files: timedelta
+    log: timedelta
+
+
 def maintain(run: JobContext) -> None:
     """Compact and vacuum tables while the streaming jobs run; a workspace may do this for some schemas."""
-    kept = retention(run.settings.vacuum_retention, Ledger(run.lake).positions())
+    least = twice_the_lag(Ledger(run.lake).positions())
+    kept = Retention(max(run.settings.vacuum_retention, least), max(run.settings.feed_retention, least))
     there = [name for name in TABLES if exists(run.spark, run.settings, name)]
     optimized = optimized_schemas(run.spark, run.settings, {TABLES[name].layer for name in there})
     if optimized:
@@ -43,13 +52,13 @@ def maintain(run: JobContext) -> None:
         _maintain(run, name, kept, is_optimized=TABLES[name].layer in optimized)
 
 
-def _maintain(run: JobContext, name: str, kept: timedelta, *, is_optimized: bool) -> None:
+def _maintain(run: JobContext, name: str, kept: Retention, *, is_optimized: bool) -> None:
     """Maintain one table; compaction holds its lock, for which jobs that commit to it wait."""
     clock = time.monotonic()
     table = maintained_table(run.lake, name)
     try:
         with run.slot, run.lake.exclusive(*LOCKS.get(TABLES[name].layer, (name,))):
-            set_retention(table, name, kept, run.settings.feed_retention)
+            set_retention(table, name, kept.files, kept.log)
             set_statistics(table, name)
             if is_optimized:
                 set_file_size(table, name)
@@ -58,7 +67,7 @@ def _maintain(run: JobContext, name: str, kept: timedelta, *, is_optimized: bool
     except COLLISIONS:  # by another application
         run.log(f"{name}: in use, skipped until the next run")
     key = (run.settings.warehouse, name)
-    if clock - _VACUUMED_AT.get(key, -math.inf) >= kept.total_seconds() * _VACUUM_INTERVAL_SHARE:
+    if clock - _VACUUMED_AT.get(key, -math.inf) >= kept.files.total_seconds() * _VACUUM_INTERVAL_SHARE:
         delete_expired(table, name, datetime.now(timezone.utc))
         if not is_optimized:
             table.vacuum()

@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from delta.exceptions import ConcurrentDeleteReadException
 
+from kit.records import NOON
 from lakehouse.contracts.gold import CONVERSIONS
 from lakehouse.maintenance import maintenance_job
 from lakehouse.maintenance.file_sizes import Compacted
 from lakehouse.maintenance.maintenance_job import maintain
 
-HOUR = timedelta(hours=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @dataclass
@@ -27,12 +28,13 @@ class Simulated:
     kept: timedelta
     hours: float = 0
     compactions: list[Compacted | Exception] = field(default_factory=list)
+    positions: dict[str, datetime] = field(default_factory=dict)
     done: list[str] = field(default_factory=list)
 
     def maintain(self) -> None:
         lake = SimpleNamespace(exclusive=lambda *_names: nullcontext())
         settings = SimpleNamespace(
-            catalog=None, vacuum_retention=self.kept, feed_retention=self.kept, warehouse=self.warehouse
+            catalog=None, vacuum_retention=self.kept, feed_retention=2 * DAY, warehouse=self.warehouse
         )
         run: Any = SimpleNamespace(
             lake=lake,
@@ -63,8 +65,9 @@ def simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulated:
     table = SimpleNamespace(compact=run.compact, vacuum=lambda: run.done.append(CONVERSIONS.name))
     monkeypatch.setattr(maintenance_job, "maintained_table", lambda *_: table)
     monkeypatch.setattr(maintenance_job, "delete_expired", lambda _, name, __: run.done.append(f"-{name}"))
-    monkeypatch.setattr(maintenance_job, "retention", lambda *_: run.kept)
-    monkeypatch.setattr(maintenance_job, "Ledger", lambda _lake: SimpleNamespace(positions=dict))
+    monkeypatch.setattr(
+        maintenance_job, "Ledger", lambda _lake: SimpleNamespace(positions=lambda: run.positions)
+    )
     monkeypatch.setattr(maintenance_job, "exists", lambda *known: known[-1] == CONVERSIONS.name)
     return run
 
@@ -89,3 +92,15 @@ def test_concurrently_rewritten_table_is_skipped_until_next_run(simulated: Simul
         f"{CONVERSIONS.name}: in use, skipped until the next run",
         f"{CONVERSIONS.name}: 20 files compacted to 1",
     ]
+
+
+@pytest.mark.parametrize(("lag", "kept"), [(HOUR, (7 * DAY, 2 * DAY)), (3 * DAY, (7 * DAY, 6 * DAY))])
+def test_files_and_log_entries_are_kept_while_gold_lags(
+    simulated: Simulated, monkeypatch: pytest.MonkeyPatch, lag: timedelta, kept: tuple[timedelta, timedelta]
+) -> None:
+    """While the gate is closed, tables of silver are read as of the position of gold."""
+    simulated.positions = {"refine": NOON, "publish": NOON - lag}
+    found = []
+    monkeypatch.setattr(maintenance_job, "set_retention", lambda *given: found.append(given[2:]))
+    simulated.maintain()
+    assert found == [kept]
