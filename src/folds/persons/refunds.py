@@ -39,7 +39,7 @@ class OrderRules(NamedTuple):
 
 def load_order_rules(conf: Path) -> OrderRules:
     """Read conf/roles.yml."""
-    tracks = yaml.safe_load((conf / "roles.yml").read_text())["tracks"]
+    tracks = yaml.safe_load((conf / "roles.yml").read_text(encoding="utf-8"))["tracks"]
     refunds, cancellations = (
         {goal: rule[key] for goal, rule in tracks.items() if key in rule} for key in ("refunds", "cancels")
     )

@@ -57,7 +57,7 @@ class RoleRules:
 
 def load_role_rules(conf: Path) -> RoleRules:
     """Read conf/roles.yml."""
-    document = yaml.safe_load((conf / "roles.yml").read_text())
+    document = yaml.safe_load((conf / "roles.yml").read_text(encoding="utf-8"))
     tracks = {
         name: TrackRule(
             role=rule["role"],
