@@ -13,10 +13,10 @@ from polars.exceptions import PolarsError
 from pyarrow import ArrowException
 from schema import CORRECTIONS
 
-from lakehouse.delta.log_files import last_version_within, marks_after
+from lakehouse.delta.log_files import commit_file, marks_after
 from tables.backend import ReadError
 from tables.corrections import Corrections
-from tables.delta_log import Log, commit_file, mark_of
+from tables.delta_log import Log, last_within, mark_of
 from tables.file_cache import Files, Memory
 from tables.polars_query import ask_frame, with_all_columns
 from tables.query import Facts, Query, Version
@@ -46,7 +46,7 @@ class _Opened:
         """The last version within a high-water mark, up to the latest known one."""
         if position is None or (self.position is not None and self.position <= position):
             return version
-        last = last_version_within(folder, version, position)
+        last = last_within(folder, version, position)
         if last == version:
             self.position = position
         return last

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -11,7 +12,8 @@ from urllib.parse import unquote
 import polars as pl
 from deltalake import DeltaTable
 
-from lakehouse.delta.log_files import last_version_within
+from lakehouse.contracts import TABLES
+from lakehouse.delta.log_files import commit_file, last_version_within, read_metadata, written_at
 from tables.backend import high_water_mark
 
 _PLAIN = 1  # Delta reader protocol version: no deletion vectors, no column mapping
@@ -42,7 +44,7 @@ class Log:
 
     def __init__(self, folder: Path, version: int | None = None, position: int | None = None) -> None:
         table = DeltaTable(folder, version=version)
-        last = table.version() if position is None else last_version_within(folder, table.version(), position)
+        last = table.version() if position is None else last_within(folder, table.version(), position)
         if last < table.version():
             table = DeltaTable(folder, version=last)
         self._folder = folder
@@ -88,9 +90,11 @@ class Log:
         return str(self._folder / unquote(action["path"]))
 
 
-def commit_file(folder: Path, version: int) -> Path:
-    """The path of a commit in the Delta log."""
-    return folder / "_delta_log" / f"{version:020}.json"
+def last_within(folder: Path, latest: int, position: int) -> int:
+    """The last version before the first commit beyond a high-water mark, see `last_version_within`."""
+    first_writer = TABLES[f"{folder.parent.name}.{folder.name}"].writer
+    metadata, written = partial(read_metadata, folder), partial(written_at, folder)
+    return last_version_within(latest, position, first_writer, metadata, written)
 
 
 def mark_of(folder: Path, version: int) -> int | None:

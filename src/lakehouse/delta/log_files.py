@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -85,21 +85,37 @@ def marks_after(folder: Path, position: int) -> list[tuple[int, int]]:
     return found
 
 
-def last_version_within(folder: Path, latest: int, position: int) -> int:
-    """The last version before the first commit beyond a high-water mark.
+def last_version_within(
+    latest: int,
+    position: int,
+    first_writer: str,
+    metadata: Callable[[int], Mapping[str, Any] | None],
+    written_at: Callable[[int], int],
+) -> int:
+    """The last version of a table before the first commit beyond a high-water mark.
 
-    A commit is written after the stamps it is done up to, so older commits need not be read.
+    Commits before one of the table's first writer up to that mark need not be read, since no other job is
+    ahead of it; nor do those before a commit that was written before that time. The latter does not hold for
+    a commit whose own mark is later than its time: the clock has been set back since, and stamps have not.
 
     Args:
-        folder: of the table.
         latest: the latest version.
         position: an ingest stamp in microseconds.
+        first_writer: the first job that writes rows of a stamp to the table.
+        metadata: returns the metadata of the commit of a version.
+        written_at: returns when a commit was written, in nanoseconds since 1970; 0 if it was removed.
     """
     best = latest
     for version in range(latest, 0, -1):
-        if written_at(folder, version) < position * 1000:  # or removed by Delta: it is old
+        at = written_at(version)
+        if not at:
             break
-        mark = read_metadata(folder, version).get("upto")
-        if isinstance(mark, int) and mark > position:
+        found = metadata(version) or {}
+        mark = found.get("upto")
+        if not isinstance(mark, int):
+            continue
+        if mark > position:
             best = version - 1
+        elif found.get("job") == first_writer or mark * 1000 <= at < position * 1000:
+            break
     return best

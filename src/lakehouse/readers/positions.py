@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from functools import partial
 
 from deltalake.exceptions import DeltaError
 
@@ -9,8 +10,9 @@ from lakehouse.contracts import TABLES
 from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.ops import LEDGER
 from lakehouse.contracts.traffic import TRAFFIC
+from lakehouse.delta.log_files import last_version_within
 from lakehouse.errors import MillraceError
-from lakehouse.readers.versioned_tables import VersionedTables, last_version_within
+from lakehouse.readers.versioned_tables import VersionedTables
 from lakehouse.timestamps import from_micros, rfc3339, to_micros
 
 LATEST = "latest"
@@ -70,7 +72,7 @@ def versions_as_of(
     wanted = TABLES if names is None else names
     for name in (name for name in wanted if TABLES[name].layer in _LAYERS):
         latest = tables.latest_version(name)
-        version = last_version_within(tables, name, latest, position) if latest >= 0 else None
+        version = _last_within(tables, name, latest, position) if latest >= 0 else None
         try:
             if version is not None and version < latest:
                 tables.at(name, version)
@@ -104,6 +106,11 @@ def snapshot_versions(tables: VersionedTables, text: str, names: Iterable[str]) 
     if missing := [name for name, version in found.items() if version is None]:
         raise MillraceError(f"there is no table {missing[0]} yet", "`millrace run` writes it")
     return {name: version for name, version in found.items() if version is not None}
+
+
+def _last_within(tables: VersionedTables, name: str, latest: int, position: int) -> int:
+    metadata, written_at = partial(tables.metadata, name), partial(tables.written_at, name)
+    return last_version_within(latest, position, TABLES[name].writer, metadata, written_at)
 
 
 def _read(text: str) -> int | None:

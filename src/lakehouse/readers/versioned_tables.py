@@ -117,27 +117,6 @@ def latest_versions(
     return None if min(versions.values()) < 0 else versions
 
 
-def last_version_within(tables: VersionedTables, name: str, latest: int, position: int) -> int:
-    """The last version before the first commit beyond a high-water mark.
-
-    A commit is written after the stamps it is done up to, so older commits need not be read.
-
-    Args:
-        tables: the tables.
-        name: the table.
-        latest: its latest version.
-        position: an ingest stamp in microseconds.
-    """
-    best = latest
-    for version in range(latest, 0, -1):
-        if tables.written_at(name, version) < position * 1000:  # or removed by Delta: it is old
-            break
-        mark = (tables.metadata(name, version) or {}).get("upto")
-        if isinstance(mark, int) and mark > position:
-            best = version - 1
-    return best
-
-
 def identities_of(tables: VersionedTables, names: Iterable[str]) -> dict[str, str]:
     """By table, the first eight characters of its id; empty while there is no table."""
     return {name: tables.table_id(name)[:8] for name in names}

@@ -1,6 +1,7 @@
 """`millrace sql --as-of`: all tables are read as of one position, against the commits up to it."""
 
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -81,6 +82,17 @@ def test_commit_beyond_the_position_hides_later_ones_of_another_job(home: Path) 
     append_rows(home, "silver.events", [{"event_id": "late"}], before)
     assert versions_as_of(open_tables(settings), before)["silver.events"] == known
     assert versions_as_of(open_tables(settings), before + 2)["silver.events"] == (known or 0) + 2
+
+
+def test_versions_as_of_a_position_are_the_same_after_the_clock_was_set_back(home: Path) -> None:
+    tables = open_tables(load_settings(home=home))
+    positions = [to_micros(stamp(batch)) for batch in range(BATCHES)]
+    expected = [versions_as_of(tables, position) for position in positions]
+    an_hour_ago = (NOON - timedelta(hours=1)).timestamp()
+    for file in (home / "warehouse").glob("*/*/_delta_log/*.json"):
+        os.utime(file, (an_hour_ago, an_hour_ago))  # ingest stamps go on from those of before
+    assert len({each["silver.events"] for each in expected}) == BATCHES
+    assert [versions_as_of(tables, position) for position in positions] == expected
 
 
 @pytest.mark.parametrize("position", ["yesterday", "1970-01-01T00:00:00Z"])
