@@ -14,6 +14,7 @@ from intake.log.accounts import Account, read_accounts, read_counts, replay_shed
 from intake.log.entries import Delivered, Tally, Write
 from intake.log.message_log import Budget, MessageLog, OverloadedError, UnavailableError
 from intake.log.receipts import Receipt, read_receipt
+from intake.log.writer import LogWriter
 from intake.segment_requests import Message
 from lakehouse.errors import MillraceError
 from lakehouse.timestamps import from_micros
@@ -163,6 +164,19 @@ def test_delivered_offsets_expire_after_a_week_while_log_is_open(file: Path) -> 
     assert not read_receipt(file, "old").is_known
     assert read_receipt(file, "new").delivered == (Delivered("new", "s", 0, 2, 1),)
     log.close()
+
+
+def test_a_commit_after_downtime_deletes_expired_offsets_in_part(file: Path) -> None:
+    schema.create_log(file)
+    expired = [(f"old{number}", "s", 0, number, 1, 1) for number in range(2500)]
+    left = []
+    with closing(LogWriter(file)) as writer, closing(sqlite3.connect(file)) as connection:
+        with connection:
+            connection.executemany("INSERT INTO delivered VALUES (?, ?, ?, ?, ?, ?)", expired)
+        for number in range(3):
+            writer.commit([], 0, [Delivered("new", "s", 0, 2500 + number, 1)], {})
+            left += connection.execute("SELECT count(*) FROM delivered WHERE receipt <> 'new'").fetchone()
+    assert left == [1499, 498, 0]
 
 
 def test_accounts_count_each_acknowledged_event_by_source(file: Path) -> None:

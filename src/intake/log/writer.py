@@ -10,6 +10,8 @@ from intake.log.schema import open_log
 
 _RECEIPT_SECONDS = 7 * 24 * 3600
 """Seconds for which the Kafka offsets of a receipt are kept."""
+_EXPIRED_AT_ONCE = 1000
+"""Expired offsets that a commit deletes, beyond as many as it adds: after downtime there may be millions."""
 
 
 class LogWriter:
@@ -77,7 +79,7 @@ class LogWriter:
             connection.executemany(
                 "INSERT INTO delivered VALUES (?, ?, ?, ?, ?, ?)", [(*each, now) for each in delivered]
             )
-            connection.execute("DELETE FROM delivered WHERE at < ?", (now - _RECEIPT_SECONDS * 1_000_000,))
+            self._expire(now - _RECEIPT_SECONDS * 1_000_000, len(delivered) + _EXPIRED_AT_ONCE)
             for source, tally in tallies.items():
                 self._count(source, vars(tally))
             connection.execute("COMMIT")
@@ -139,6 +141,13 @@ class LogWriter:
         for source, _, _, events in by_source:
             self._count(source, {"forwarded": events})
         return sum(row[1] for row in by_source), sum(row[2] for row in by_source)
+
+    def _expire(self, before: int, most: int) -> None:
+        self._connection.execute(
+            "DELETE FROM delivered WHERE rowid IN"
+            " (SELECT rowid FROM delivered WHERE at < ? ORDER BY at LIMIT ?)",
+            (before, most),
+        )
 
     def _count(self, source: str, added: Mapping[str, int]) -> None:
         self._connection.execute("INSERT OR IGNORE INTO counts (source) VALUES (?)", (source,))
