@@ -1,6 +1,7 @@
 """Forwards messages from the log to Kafka, in order."""
 
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +34,10 @@ class Forwarder:
         topic: the topic of events.
         node: name of this collector, in Kafka's headers.
         make: connects to Kafka; called again after an error.
+
+    Attributes:
+        last_error: why nothing was forwarded at the last attempt; None if it was.
+        forwarded: number of events that Kafka has taken.
     """
 
     def __init__(self, log: MessageLog, topic: str, node: str, make: MakeProducer) -> None:
@@ -73,9 +78,9 @@ class Forwarder:
                 producer = producer or self._make()
                 reached = self._forward(producer, reached)
                 self.last_error, pause = None, _FIRST_PAUSE
-            except (KafkaException, BufferError, MillraceError, ValueError) as error:
+            except (KafkaException, BufferError, MillraceError, ValueError, sqlite3.Error) as error:
                 self.last_error = f"{type(error).__name__}: {error}"
-                _LOG.warning("Kafka took nothing, trying again in %.1f s: %s", pause, self.last_error)
+                _LOG.warning("nothing was forwarded, trying again in %.1f s: %s", pause, self.last_error)
                 producer = None  # its unsent messages are dropped with it, and sent again
                 self._stop.wait(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)

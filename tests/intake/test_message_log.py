@@ -9,15 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from intake.log import schema
+from intake.log import schema, writer
 from intake.log.accounts import Account, read_accounts, read_counts, replay_shed
 from intake.log.entries import Delivered, Tally, Write
 from intake.log.message_log import Budget, MessageLog, OverloadedError, UnavailableError
 from intake.log.receipts import Receipt, read_receipt
 from intake.log.writer import LogWriter
 from intake.segment_requests import Message
+from kit.broken_log import BreakableConnection
 from lakehouse.errors import MillraceError
 from lakehouse.timestamps import from_micros
+
+SECONDS = 5.0
 
 
 def message(number: int, size: int = 10) -> Message:
@@ -125,6 +128,27 @@ def test_full_disk_raises_unavailable_error_and_loses_nothing(
     full.close()
 
 
+def test_every_request_is_answered_while_the_log_can_not_be_read(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[BreakableConnection] = []
+
+    def open_writer(file: Path) -> BreakableConnection:
+        opened.append(BreakableConnection(file))
+        return opened[-1]
+
+    monkeypatch.setattr(writer, "open_log", open_writer)
+    log = MessageLog(file)
+    opened[0].is_broken = True
+    for number in range(2):
+        with pytest.raises(UnavailableError, match="disk I/O error"):
+            append(log, "r", [message(number)]).result(SECONDS)
+    opened[0].is_broken = False
+    append(log, "r", [message(2)]).result(SECONDS)
+    assert (values(log), log.totals.waiting, log.load.queued) == ([2], 1, 0)
+    log.close()
+
+
 def test_totals_are_right_under_concurrent_writes_and_removals(file: Path) -> None:
     log, reached = MessageLog(file), 0
     written = [append(log, "r", [message(number)]) for number in range(2000)]
@@ -170,11 +194,11 @@ def test_a_commit_after_downtime_deletes_expired_offsets_in_part(file: Path) -> 
     schema.create_log(file)
     expired = [(f"old{number}", "s", 0, number, 1, 1) for number in range(2500)]
     left = []
-    with closing(LogWriter(file)) as writer, closing(sqlite3.connect(file)) as connection:
+    with closing(LogWriter(file)) as log, closing(sqlite3.connect(file)) as connection:
         with connection:
             connection.executemany("INSERT INTO delivered VALUES (?, ?, ?, ?, ?, ?)", expired)
         for number in range(3):
-            writer.commit([], 0, [Delivered("new", "s", 0, 2500 + number, 1)], {})
+            log.commit([], 0, [Delivered("new", "s", 0, 2500 + number, 1)], {})
             left += connection.execute("SELECT count(*) FROM delivered WHERE receipt <> 'new'").fetchone()
     assert left == [1499, 498, 0]
 

@@ -1,7 +1,7 @@
 """Entries of the collector's log."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from intake.segment_requests import Message
@@ -82,3 +82,21 @@ class Totals:
     shed: int = 0
     shed_size: int = 0
     last: int = field(default=0, compare=False)
+
+    def after(self, written: Sequence[Write], removed: tuple[int, int]) -> "Totals":
+        """The totals after a commit.
+
+        Args:
+            written: what it wrote.
+            removed: number and bytes of the messages that it removed.
+        """
+        shed = [each for each in written if each.is_shed]
+        kept = [each for each in written if not each.is_shed]
+        promises = sum(each.promise is not None for each in kept)
+        return replace(
+            self,
+            waiting=self.waiting + sum(len(each.messages) for each in kept) + promises - removed[0],
+            size=self.size + sum(each.size for each in kept) - removed[1],
+            shed=self.shed + sum(len(each.messages) for each in shed),
+            shed_size=self.shed_size + sum(each.size for each in shed),
+        )

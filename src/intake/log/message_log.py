@@ -5,17 +5,18 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import closing
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from intake.admission import Load
 from intake.log.accounts import Account, read_counts
 from intake.log.entries import Delivered, Logged, Tally, Totals, Write
-from intake.log.schema import create_log, open_log
+from intake.log.pending import PendingReader
+from intake.log.schema import create_log
 from intake.log.writer import LogWriter
 
-_GROUP_BYTES = _PENDING_BYTES = 4 << 20
+_GROUP_BYTES = 4 << 20
 """Maximum bytes of messages in one commit of several queued requests."""
 _IDLE_SECONDS = 1.0
 """After so many seconds without a request, writes counts and checks for changes by other processes."""
@@ -80,7 +81,7 @@ class MessageLog:
         self._delivered: queue.SimpleQueue[Sequence[Delivered]] = queue.SimpleQueue()
         self._tallies: dict[str, Tally] = {}
         self._arrived = threading.Event()
-        self._reader: sqlite3.Connection | None = None
+        self._reader = PendingReader(file)
         create_log(file)
         self._writer = LogWriter(file)
         self.totals = self._writer.totals()
@@ -121,22 +122,12 @@ class MessageLog:
                 setattr(known, name, getattr(known, name) + number)
 
     def pending(self, after: int, most: int) -> list[Logged]:
-        """Messages after a sequence number, in order, up to about 4 MiB. Only for the forwarder's thread."""
-        if self._reader is None:
-            self._reader = open_log(self._file)
-        rows = self._reader.execute(
-            "SELECT sequence, receipt, source, logged_at, key, value, promise FROM messages"
-            " WHERE sequence > ? ORDER BY sequence LIMIT ?",
-            (after, most),
-        )
-        found, size = list[Logged](), 0
-        with closing(rows):
-            for row in rows:
-                found.append(Logged(*row))
-                size += len(found[-1].value or b"")
-                if size >= _PENDING_BYTES:
-                    break
-        return found
+        """Messages after a sequence number, in order, up to about 4 MiB. Only for the forwarder's thread.
+
+        Raises:
+            sqlite3.Error: if the log can't be read.
+        """
+        return self._reader.read(after, most)
 
     def counts(self) -> list[Account]:
         """The account of each source, from the table of counts."""
@@ -231,20 +222,9 @@ class MessageLog:
         return places
 
     def _update_totals(self, written: Sequence[_Queued], size: int, removed: tuple[int, int]) -> None:
-        recounted = self._writer.totals() if self._writer.is_changed_by_others() else None
+        recounted: Totals | None = None
+        with suppress(sqlite3.Error):  # then after a later commit: the log can't be read now
+            recounted = self._writer.changed_totals()
         with self._lock:
             self._queued -= size
-            self.totals = recounted or _added(self.totals, written, removed)
-
-
-def _added(totals: Totals, written: Sequence[_Queued], removed: tuple[int, int]) -> Totals:
-    shed = [each for each in written if each.write.is_shed]
-    kept = [each for each in written if not each.write.is_shed]
-    promises = sum(each.write.promise is not None for each in kept)
-    return replace(
-        totals,
-        waiting=totals.waiting + sum(len(each.write.messages) for each in kept) + promises - removed[0],
-        size=totals.size + sum(each.size for each in kept) - removed[1],
-        shed=totals.shed + sum(len(each.write.messages) for each in shed),
-        shed_size=totals.shed_size + sum(each.size for each in shed),
-    )
+            self.totals = recounted or self.totals.after([each.write for each in written], removed)

@@ -29,10 +29,14 @@ class LogWriter:
         """Close the connection."""
         self._connection.close()
 
-    def is_changed_by_others(self) -> bool:
-        """Whether another process has written since the last call."""
-        before, self._seen = self._seen, self._version()
-        return self._seen != before
+    def changed_totals(self) -> Totals | None:
+        """Count the messages if another process has written since they were last counted; else None."""
+        version = self._version()
+        if version == self._seen:
+            return None
+        totals = self.totals()
+        self._seen = version
+        return totals
 
     def totals(self) -> Totals:
         """Count the messages in the log."""
