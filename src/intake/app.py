@@ -20,11 +20,12 @@ from intake.admission import Decision
 from intake.bodies import Lease, read_body
 from intake.browser.routes import browser_routes
 from intake.delivery import Delivery
+from intake.encodings import read_pixel
 from intake.forwarder import Forwarder
 from intake.log.message_log import MessageLog, OverloadedError, UnavailableError
 from intake.promises import Leases, read_promise
 from intake.request_reader import ReadBody, Received, RequestReader, UnknownSourceError
-from intake.segment_requests import KINDS, BadRequestError, TooLargeError, read_pixel
+from intake.segment_requests import KINDS, BadRequestError, TooLargeError
 from intake.sources import LOCAL, Sources
 from lakehouse.http.body_rate import SlowBodyError
 

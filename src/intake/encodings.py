@@ -1,5 +1,7 @@
 """Bodies as clients and proxies send them: compressed or not, with a byte order mark, in another charset."""
 
+import base64
+import binascii
 import re
 import zlib
 
@@ -80,6 +82,18 @@ def json_text(body: bytes, content_type: str) -> bytes:
         return body.decode(charset[1]).encode() if charset else body
     except (LookupError, UnicodeDecodeError):
         return body
+
+
+def read_pixel(data: str) -> bytes:
+    """The body in a pixel's URL: base64 of JSON.
+
+    Raises:
+        BadRequestError: if it is not base64.
+    """
+    try:
+        return base64.b64decode(data.encode() + b"=" * (-len(data) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        raise BadRequestError("data is not base64") from None
 
 
 def _head(body: bytes) -> bytes:

@@ -3,18 +3,16 @@
 Paths and fields follow Segment's documentation of its HTTP API.
 """
 
-import base64
-import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from folds.records.message import BYTE_ORDER_MARK
+from folds.records.message import BYTE_ORDER_MARK, replace_unpaired_surrogates
 from lakehouse.timestamps import rfc3339
 
 KINDS: Mapping[str, str | None] = {
@@ -35,6 +33,8 @@ MOST_MESSAGES = 10_000
 """Messages of a batch."""
 _FEW_OBJECTS, _BYTES_OF_OBJECT = 1_000, 8
 """A body has at most so many objects, and one more for so many bytes: decoding costs memory by object."""
+_MOST_ESCAPES = 100_000
+"""Backslashes of a body whose halves of surrogate pairs are replaced: each costs time."""
 _NUMERIC = b"-0123456789"
 
 
@@ -59,6 +59,9 @@ _decode_keyed = msgspec.json.Decoder(_Keyed).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
 _decode_text = msgspec.json.Decoder(str | None).decode
 _encode = msgspec.json.Encoder().encode
+
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+Part = TypeVar("Part")
 
 
 class BadRequestError(Exception):
@@ -136,8 +139,8 @@ class Request:
 def read_write_key(body: bytes) -> str | None:
     """The write key in a body; None if there is none."""
     try:
-        return _text(_decode_keyed(body.removeprefix(BYTE_ORDER_MARK)).writeKey)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _text(_decode(_decode_keyed, body.removeprefix(BYTE_ORDER_MARK)).writeKey)
+    except _UNREADABLE:
         return None
 
 
@@ -158,8 +161,8 @@ def read_request(kind: str, body: bytes) -> Request:
     if body.count(b"{") > _FEW_OBJECTS + len(body) // _BYTES_OF_OBJECT:
         raise TooLargeError("the body has too many objects for its size")
     try:
-        whole = _decode_batch(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        whole = _decode(_decode_batch, body)
+    except _UNREADABLE:
         raise BadRequestError("the body is no JSON object") from None
     parts = _list(whole.batch)
     if not parts:
@@ -168,18 +171,6 @@ def read_request(kind: str, body: bytes) -> Request:
         raise TooLargeError(f"the batch has more than {MOST_MESSAGES:,} messages")
     shared = {"sentAt": whole.sentAt, "context": whole.context}
     return Request(parts, {name: value for name, value in shared.items() if _length(value)})
-
-
-def read_pixel(data: str) -> bytes:
-    """The body in a pixel's URL: base64 of JSON.
-
-    Raises:
-        BadRequestError: if it is not base64.
-    """
-    try:
-        return base64.b64decode(data.encode() + b"=" * (-len(data) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        raise BadRequestError("data is not base64") from None
 
 
 def _message(message: dict[str, Raw], type_: str | None, received_at: Raw) -> Message:
@@ -209,10 +200,21 @@ def _length(raw: Raw) -> int:
     return len(memoryview(raw))
 
 
+def _decode(decode: Callable[[bytes | Raw], Part], raw: bytes | Raw) -> Part:
+    """The decoded value. Half of a surrogate pair, as browsers send of a cut emoji, is read as `?`."""
+    try:
+        return decode(raw)
+    except msgspec.DecodeError:
+        sent = bytes(raw)
+        if b"\\u" not in sent or sent.count(b"\\") > _MOST_ESCAPES:
+            raise
+        return decode(replace_unpaired_surrogates(sent))
+
+
 def _object(raw: bytes | Raw, what: str) -> dict[str, Raw]:
     try:
-        return _decode_object(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return _decode(_decode_object, raw)
+    except _UNREADABLE:
         raise BadRequestError(f"{what} is no JSON object") from None
 
 
@@ -221,7 +223,7 @@ def _list(raw: Raw) -> list[Raw]:
         raise BadRequestError("the body has no batch")
     try:
         return _decode_list(raw)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+    except _UNREADABLE:
         raise BadRequestError("batch is no list") from None
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import tracemalloc
 from datetime import datetime, timezone
 
@@ -9,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from intake.encodings import read_pixel
 from intake.segment_requests import (
     KINDS,
     BadRequestError,
     TooLargeError,
-    read_pixel,
     read_request,
     read_write_key,
 )
@@ -120,11 +121,27 @@ def test_pixel_decodes_base64_message() -> None:
         ("batch", b'{"batch": []}'),
         ("track", b"{" * 100_000),
         ("track", b'{"a":' * 100_000),
+        ("track", b'{"a": "' + rb"\n" * 100_000 + rb'\ud83d"}'),
     ],
 )
 def test_malformed_request_is_rejected(kind: str, body: bytes) -> None:
     with pytest.raises(BadRequestError):
         read_request(kind, body).messages(NOW)
+
+
+@pytest.mark.parametrize("half", [r"\ud83d", r"\uDE00", r"\ud83d and more text", r"\ud83d\ud83d"])
+def test_half_of_a_surrogate_pair_is_read_as_question_mark(half: str) -> None:
+    mark, whole = re.sub(r"\\u....", "?", half), r"\ud83d\ude00"
+    event = f'{{"userId": "u{half}", "event": "{whole}", "properties": {{"{half}": 1.10}}}}'
+    (one,) = read_request("track", event.encode()).messages(NOW)
+    batch = f'{{"batch": [{event}, {{"userId": "v", "event": "B"}}], "writeKey": "k"}}'.encode()
+    first, second = read_request("batch", batch).messages(NOW)
+    for message in (one, first):
+        assert message.key == f"u{mark}".encode()
+        assert f'{{"{mark}": 1.10}}'.encode() in message.value
+        assert json.loads(message.value)["event"] == "\U0001f600"
+    assert json.loads(second.value)["event"] == "B"
+    assert read_write_key(batch) == "k"
 
 
 def test_numeric_ids_are_kept_as_they_are() -> None:

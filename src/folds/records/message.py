@@ -102,9 +102,7 @@ def decode_value(value: bytes, decode: Callable[[bytes], Part]) -> Part | None:
             value.decode()
         if not is_within_limits(value):
             return None
-        if b"\\u" in value:
-            value = _ESCAPE.sub(_question_mark_for_unpaired, value)
-        return decode(value)
+        return decode(replace_unpaired_surrogates(value))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
 
@@ -117,6 +115,11 @@ def decode_part(raw: Raw, decode: Callable[[Raw], Part], nothing: Part) -> Part:
         return decode(raw)
     except msgspec.ValidationError:
         return nothing
+
+
+def replace_unpaired_surrogates(value: bytes) -> bytes:
+    """The JSON with `?` for each escape that is half of a surrogate pair, which no decoder accepts."""
+    return _ESCAPE.sub(_question_mark_for_unpaired, value) if b"\\u" in value else value
 
 
 def _question_mark_for_unpaired(escape: re.Match[bytes]) -> bytes:
