@@ -128,12 +128,28 @@ class Request:
             message = {**self.shared, **_object(part, "a message")}
             uid = _identity(message.get("messageId"))
             if uid is None:
-                digest = _digest(self.parts) + salt if digest is None else digest
+                digest = digest or self._digest(message) + salt
                 message["messageId"] = Raw(_encode(sha256(f"{digest}{number}".encode()).hexdigest()[:32]))
             elif uid.startswith(reserved):
                 raise BadRequestError(f"messageId {uid[:100]} is one of another source")
             found.append(_message(message, self.type, stamp))
         return found
+
+    def _digest(self, message: Mapping[str, Raw]) -> str:
+        """A digest of the content without `_STAMPED`, so equal when it is sent again.
+
+        The path's type belongs to it where the message has none; that of `track` never did.
+        """
+        digest, separator = sha256(b"["), b""
+        for part in self.parts:
+            fields = _object(part, "a message")
+            kept = {name: fields[name] for name in sorted(fields.keys() - _STAMPED)}
+            digest.update(separator + _encode(kept))
+            separator = b","
+        digest.update(b"]")
+        if self.type not in (None, "track") and "type" not in message:
+            digest.update(self.type.encode())
+        return digest.hexdigest()
 
 
 def read_write_key(body: bytes) -> str | None:
@@ -182,18 +198,6 @@ def _message(message: dict[str, Raw], type_: str | None, received_at: Raw) -> Me
     message["receivedAt"] = received_at
     visitor = _identity(message.get("anonymousId")) or _identity(message.get("userId"))
     return Message(visitor.encode() if visitor else None, _encode(message))
-
-
-def _digest(parts: Sequence[Raw]) -> str:
-    """A digest of the messages without `_STAMPED`, so equal when they are sent again."""
-    digest, separator = sha256(b"["), b""
-    for part in parts:
-        fields = _object(part, "a message")
-        kept = {name: fields[name] for name in sorted(fields.keys() - _STAMPED)}
-        digest.update(separator + _encode(kept))
-        separator = b","
-    digest.update(b"]")
-    return digest.hexdigest()
 
 
 def _length(raw: Raw) -> int:

@@ -79,6 +79,18 @@ def test_generated_message_id_is_stable_across_retries() -> None:
     assert len({each["messageId"] for each in first}) == 2
 
 
+def test_generated_message_id_depends_on_the_type_of_the_path() -> None:
+    body = {"userId": "u", "anonymousId": "a"}
+
+    def uid(kind: str, **more: str) -> object:
+        return messages_of(kind, body | more)[0]["messageId"]
+
+    assert len({uid(kind) for kind in ("track", "page", "screen", "identify", "group", "alias")}) == 6
+    assert uid("i") == uid("identify", sentAt="2026-11-02T10:05:00Z")
+    assert uid("identify", type="page") == uid("page", type="page")
+    assert uid("track") == "6b78789358255b1024615ea0d0dc18b4"  # as of earlier releases
+
+
 def test_equal_messages_without_id_in_one_batch_get_distinct_ids() -> None:
     twice = BATCH | {"batch": [BATCH["batch"][0]] * 2}  # type: ignore[index]
     first, second = messages_of("batch", twice)
