@@ -3,16 +3,17 @@
 Paths and fields follow Segment's documentation of its HTTP API.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw, Struct
 
-from folds.records.message import BYTE_ORDER_MARK, replace_unpaired_surrogates
+from folds.records.message import BYTE_ORDER_MARK
+from intake.raw_json import NOT_JSON, decode, id_text, length, text
 from lakehouse.timestamps import rfc3339
 
 KINDS: Mapping[str, str | None] = {
@@ -28,14 +29,12 @@ _STAMPED = frozenset(("sentAt", "receivedAt"))
 """Fields that differ when a client sends the same message again."""
 
 MOST_MESSAGE = 1_000_000
-"""Bytes of one message: what a topic takes by default."""
+"""Bytes of one message as it is sent to Kafka, key and value: what a topic takes by default."""
+_TOO_LARGE = f"an event is larger than {MOST_MESSAGE:,} bytes"
 MOST_MESSAGES = 10_000
 """Messages of a batch."""
 _FEW_OBJECTS, _BYTES_OF_OBJECT = 1_000, 8
 """A body has at most so many objects, and one more for so many bytes: decoding costs memory by object."""
-_MOST_ESCAPES = 100_000
-"""Backslashes of a body whose halves of surrogate pairs are replaced: each costs time."""
-_NUMERIC = b"-0123456789"
 
 
 _MISSING = Raw(b"")
@@ -57,11 +56,7 @@ _decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_batch = msgspec.json.Decoder(_Batch).decode
 _decode_keyed = msgspec.json.Decoder(_Keyed).decode
 _decode_list = msgspec.json.Decoder(list[Raw]).decode
-_decode_text = msgspec.json.Decoder(str | None).decode
 _encode = msgspec.json.Encoder().encode
-
-_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
-Part = TypeVar("Part")
 
 
 class BadRequestError(Exception):
@@ -77,6 +72,11 @@ class Message(NamedTuple):
 
     key: bytes | None
     value: bytes
+
+    @property
+    def size(self) -> int:
+        """Bytes of key and value."""
+        return len(self.key or b"") + len(self.value)
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class Request:
     @property
     def size(self) -> int:
         """Bytes of its messages with the shared fields, approximately."""
-        shared = sum(map(_length, self.shared.values()))
-        return sum(map(_length, self.parts)) + len(self.parts) * shared
+        shared = sum(map(length, self.shared.values()))
+        return sum(map(length, self.parts)) + len(self.parts) * shared
 
     def messages(
         self, received_at: datetime, salt: str = "", reserved: tuple[str, ...] = ()
@@ -118,21 +118,23 @@ class Request:
             BadRequestError: if a message is no JSON object, or its id is reserved.
             TooLargeError: if a message is too large.
         """
-        shared = sum(map(_length, self.shared.values()))
-        if any(_length(part) + shared > MOST_MESSAGE for part in self.parts):
-            raise TooLargeError(f"an event is larger than {MOST_MESSAGE:,} bytes")
+        shared = sum(map(length, self.shared.values()))
+        if any(length(part) + shared > MOST_MESSAGE for part in self.parts):
+            raise TooLargeError(_TOO_LARGE)
         stamp = Raw(_encode(rfc3339(received_at, "milliseconds")))
         digest: str | None = None
         found = []
         for number, part in enumerate(self.parts):
             message = {**self.shared, **_object(part, "a message")}
-            uid = _identity(message.get("messageId"))
+            uid = id_text(message.get("messageId"))
             if uid is None:
                 digest = digest or self._digest(message) + salt
                 message["messageId"] = Raw(_encode(sha256(f"{digest}{number}".encode()).hexdigest()[:32]))
             elif uid.startswith(reserved):
                 raise BadRequestError(f"messageId {uid[:100]} is one of another source")
             found.append(_message(message, self.type, stamp))
+            if found[-1].size > MOST_MESSAGE:  # some fields are in it twice
+                raise TooLargeError(_TOO_LARGE)
         return found
 
     def _digest(self, message: Mapping[str, Raw]) -> str:
@@ -155,8 +157,8 @@ class Request:
 def read_write_key(body: bytes) -> str | None:
     """The write key in a body; None if there is none."""
     try:
-        return _text(_decode(_decode_keyed, body.removeprefix(BYTE_ORDER_MARK)).writeKey)
-    except _UNREADABLE:
+        return text(decode(_decode_keyed, body.removeprefix(BYTE_ORDER_MARK)).writeKey)
+    except NOT_JSON:
         return None
 
 
@@ -177,8 +179,8 @@ def read_request(kind: str, body: bytes) -> Request:
     if body.count(b"{") > _FEW_OBJECTS + len(body) // _BYTES_OF_OBJECT:
         raise TooLargeError("the body has too many objects for its size")
     try:
-        whole = _decode(_decode_batch, body)
-    except _UNREADABLE:
+        whole = decode(_decode_batch, body)
+    except NOT_JSON:
         raise BadRequestError("the body is no JSON object") from None
     parts = _list(whole.batch)
     if not parts:
@@ -186,7 +188,7 @@ def read_request(kind: str, body: bytes) -> Request:
     if len(parts) > MOST_MESSAGES:
         raise TooLargeError(f"the batch has more than {MOST_MESSAGES:,} messages")
     shared = {"sentAt": whole.sentAt, "context": whole.context}
-    return Request(parts, {name: value for name, value in shared.items() if _length(value)})
+    return Request(parts, {name: value for name, value in shared.items() if length(value)})
 
 
 def _message(message: dict[str, Raw], type_: str | None, received_at: Raw) -> Message:
@@ -196,53 +198,21 @@ def _message(message: dict[str, Raw], type_: str | None, received_at: Raw) -> Me
     if "originalTimestamp" not in message and "timestamp" in message:
         message["originalTimestamp"] = message["timestamp"]
     message["receivedAt"] = received_at
-    visitor = _identity(message.get("anonymousId")) or _identity(message.get("userId"))
+    visitor = id_text(message.get("anonymousId")) or id_text(message.get("userId"))
     return Message(visitor.encode() if visitor else None, _encode(message))
-
-
-def _length(raw: Raw) -> int:
-    return len(memoryview(raw))
-
-
-def _decode(decode: Callable[[bytes | Raw], Part], raw: bytes | Raw) -> Part:
-    """The decoded value. Half of a surrogate pair, as browsers send of a cut emoji, is read as `?`."""
-    try:
-        return decode(raw)
-    except msgspec.DecodeError:
-        sent = bytes(raw)
-        if b"\\u" not in sent or sent.count(b"\\") > _MOST_ESCAPES:
-            raise
-        return decode(replace_unpaired_surrogates(sent))
 
 
 def _object(raw: bytes | Raw, what: str) -> dict[str, Raw]:
     try:
-        return _decode(_decode_object, raw)
-    except _UNREADABLE:
+        return decode(_decode_object, raw)
+    except NOT_JSON:
         raise BadRequestError(f"{what} is no JSON object") from None
 
 
 def _list(raw: Raw) -> list[Raw]:
-    if not _length(raw):
+    if not length(raw):
         raise BadRequestError("the body has no batch")
     try:
         return _decode_list(raw)
-    except _UNREADABLE:
+    except NOT_JSON:
         raise BadRequestError("batch is no list") from None
-
-
-def _identity(raw: Raw | None) -> str | None:
-    """An id as text: that of a string, or the digits of a number; None for others."""
-    if raw is None:
-        return None
-    text = bytes(raw).strip()
-    return text.decode() if text[0] in _NUMERIC else _text(raw)
-
-
-def _text(raw: Raw | None) -> str | None:
-    if raw is None:
-        return None
-    try:
-        return _decode_text(raw) or None
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None

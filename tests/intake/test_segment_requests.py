@@ -204,6 +204,20 @@ def test_body_beyond_a_limit_is_refused_before_its_messages_are_decoded(body: by
     tracemalloc.stop()
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"userId": "u", "timestamp": "t" * 980_000},  # twice in the record
+        {"userId": "u" * 980_000},  # also its key
+        {"anonymousId": "a" * 980_000},
+    ],
+)
+def test_record_above_the_limit_is_refused(body: dict[str, str]) -> None:
+    for kind, sent in (("track", body), ("batch", {"batch": [{"userId": "u"}, body]})):
+        with pytest.raises(TooLargeError, match="an event is larger than 1,000,000 bytes"):
+            messages_of(kind, sent)
+
+
 @given(kind=st.sampled_from(sorted(KINDS)), body=st.binary(max_size=300))
 def test_arbitrary_bytes_are_parsed_or_rejected(kind: str, body: bytes) -> None:
     try:

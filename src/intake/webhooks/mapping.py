@@ -1,5 +1,6 @@
 """Maps JSON of providers to messages of Segment's specification."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -10,13 +11,10 @@ from msgspec import Raw
 from folds.records.event_time import parse_time
 from folds.records.parse import MAX_ID
 from intake.event_settings import ORIGINAL, Events, Fields
-from intake.segment_requests import Message
+from intake.segment_requests import MOST_MESSAGE, Message
 from intake.webhooks.amounts import amounts
 from intake.webhooks.paths import NotJsonError, find_text, matches, read_json, walk
 from lakehouse.timestamps import from_micros, rfc3339
-
-MOST = 1_000_000
-"""Bytes of one message: what a topic takes by default."""
 
 _SIZE = "original_bytes"
 """The property with the size of an original (bytes) that is too large to include."""
@@ -51,7 +49,8 @@ def map_event(arrival: Arrival, events: Events) -> Message:
     """Map a JSON value to a track event that the record parser accepts.
 
     Fields that the paths do not find are left out. The property `original` has the whole value; a message of
-    more than `MOST` bytes is sent without it, then also without user, event name and mapped properties.
+    more than `MOST_MESSAGE` bytes is sent without it, then also without user, event name and mapped
+    properties.
 
     Args:
         arrival: a message with a JSON body.
@@ -90,15 +89,20 @@ def _map(arrival: Arrival, events: Events, body: Raw) -> Message:
     paths = events.fields_of(sent_name)
     fields = _fields(arrival, body, paths, uid) | {"event": _name(arrival, body, events, sent_name)}
     mapped = _properties(body, paths)
-    value = _encode({**fields, "properties": {**mapped, ORIGINAL: body}})
-    if len(value) > MOST:
+    message = _message(fields, {**mapped, ORIGINAL: body})
+    if message.size > MOST_MESSAGE:
         size = {_SIZE: len(arrival.body)}
-        value = _encode({**fields, "properties": {**mapped, **size}})
-        if len(value) > MOST:
+        message = _message(fields, {**mapped, **size})
+        if message.size > MOST_MESSAGE:
             fields |= {"event": arrival.source, "userId": uid}
             fields.pop("anonymousId", None)
-            return Message(uid.encode(), _encode({**fields, "properties": size}))
-    return Message((fields.get("anonymousId") or fields["userId"]).encode(), value)
+            message = _message(fields, size)
+    return message
+
+
+def _message(fields: Mapping[str, str], properties: Mapping[str, object]) -> Message:
+    key = fields.get("anonymousId") or fields["userId"]
+    return Message(key.encode(), _encode({**fields, "properties": properties}))
 
 
 def _fields(arrival: Arrival, body: Raw, paths: Fields, uid: str) -> dict[str, str]:

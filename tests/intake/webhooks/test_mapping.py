@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from folds.records.placeholders import load_placeholders
 from intake.event_settings import Events
-from intake.webhooks.mapping import MOST, Arrival, find_id, map_any, map_event
+from intake.segment_requests import MOST_MESSAGE
+from intake.webhooks.mapping import Arrival, find_id, map_any, map_event
 from intake.webhooks.minor_units import decimals_of, major_units
 from intake.webhooks.paths import NotJsonError
 from kit.odd_values import TEXTS
@@ -184,14 +185,23 @@ def test_invalid_json_is_rejected_or_kept_as_text(body: bytes) -> None:
 
 
 def test_oversized_body_keeps_only_mapped_fields() -> None:
-    large = json.dumps({**SESSION, "more": "x" * MOST}).encode()
+    large = json.dumps({**SESSION, "more": "x" * MOST_MESSAGE}).encode()
     message = map_event(Arrival("s", large, ARRIVED_AT), EVENTS)
     row = parsed(message.value)
     assert (len(message.value) < 1000, row["order_id"], row["value"]) == (True, "o-1", Decimal("19.99"))
     assert json.loads(row["properties"])["original_bytes"] == len(large)
-    too_large = json.dumps({"id": 1, "type": "x" * MOST}).encode()
+    too_large = json.dumps({"id": 1, "type": "x" * MOST_MESSAGE}).encode()
     message = map_event(Arrival("s", too_large, ARRIVED_AT), EVENTS)
     assert (len(message.value) < 1000, parsed(message.value)["name"]) == (True, "s")
+
+
+def test_record_with_its_key_is_within_the_limit() -> None:
+    user = "x" * (MOST_MESSAGE * 2 // 5)
+    session = {**SESSION, "data": {"object": {"client_reference_id": user}}}
+    message = map_event(Arrival("s", json.dumps(session).encode(), ARRIVED_AT), EVENTS)
+    assert message.size <= MOST_MESSAGE
+    assert (message.key, json.loads(message.value)["userId"] == user) == (user.encode(), True)
+    assert "original" not in json.loads(message.value)["properties"]
 
 
 def test_overlong_id_is_replaced_by_its_digest() -> None:
