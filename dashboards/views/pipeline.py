@@ -154,7 +154,10 @@ def _collectors() -> None:
         "received": number_column("Acknowledged", meaning="Since the log began"),
         "waiting": number_column("Waiting for Kafka"),
         "oldest": time_column("Oldest waiting (UTC)"),
-        "shed": number_column("Shed", meaning="Set aside under overload, until `millrace replay shed`"),
+        "shed": number_column(
+            "Shed",
+            meaning="Set aside under overload or above the topic's limit, until `millrace replay shed`",
+        ),
         "refused": number_column("Refused", meaning="Answered with 429: the client has them"),
     }
     place_table(sources, columns, "collectors", heading="Collectors", height=layout.fitting(sources))

@@ -14,6 +14,7 @@ from intake.log.entries import Delivered, Tally
 from intake.log.message_log import MessageLog, OverloadedError, UnavailableError
 from intake.producers import event_headers
 from intake.segment_requests import Message as Event
+from intake.segment_requests import TooLargeError
 
 _POLL_SECONDS = 0.1
 _FAILED_SECONDS = 15.0
@@ -32,6 +33,7 @@ class _Sending:
     missing: int
     delivered: list[Delivered] = field(default_factory=list)
     failed: int = 0
+    too_large: int = 0
     done: "Future[None]" = field(default_factory=Future)
 
     def report(self, error: KafkaError | None, message: Message) -> None:
@@ -40,6 +42,7 @@ class _Sending:
             place = (message.partition() or 0, message.offset() or 0)
             self.delivered.append(Delivered(self.receipt, self.source, *place, self.received_at))
         self.failed += error is not None
+        self.too_large += error is not None and error.code() == KafkaError.MSG_SIZE_TOO_LARGE
         self.missing -= 1
         if not self.missing:
             self.done.set_result(None)
@@ -66,7 +69,9 @@ class DirectSender:
         self._once = _PolledProducer(once)
 
     def send_acknowledged(self, source: str, receipt: str, messages: Sequence[Event]) -> "Future[None]":
-        """Send messages. The future ends once Kafka has all of them, else with an `UnavailableError`.
+        """Send messages. The future ends once Kafka has all of them, else with an error.
+
+        It is a `TooLargeError` if a message is larger than the topic's limit, else an `UnavailableError`.
 
         Raises:
             OverloadedError: if too much is waiting for Kafka.
@@ -78,7 +83,9 @@ class DirectSender:
         def finish(done: "Future[None]") -> None:
             del done
             self._log.note_delivered(sending.delivered)
-            if sending.failed:
+            if sending.too_large:
+                answer.set_exception(TooLargeError("an event is larger than the topic's max.message.bytes"))
+            elif sending.failed:
                 answer.set_exception(UnavailableError("Kafka did not take all events"))
             else:
                 self._log.count(source, Tally(received=len(messages), forwarded=len(messages)))

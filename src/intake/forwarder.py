@@ -5,6 +5,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
@@ -27,7 +28,8 @@ class Forwarder:
     """A thread that forwards messages to Kafka.
 
     After a crash, messages that Kafka has and the log still has are sent again with the same UID, so silver
-    drops the copies. A promise is sent once Kafka has the messages before it.
+    drops the copies. A promise is sent once Kafka has the messages before it. An event that is larger than
+    the topic's limit is shed, and the others go on.
 
     Args:
         log: log of the messages.
@@ -91,52 +93,81 @@ class Forwarder:
         if not messages:
             self._log.wait_for_messages(_IDLE_SECONDS)
             return reached
-        delivered = self._send(producer, messages)
-        self.forwarded += len(delivered)
-        self._log.forget(messages[-1].sequence, delivered)
+        answers = self._send(producer, messages)
+        self.forwarded += len(answers.delivered)
+        if answers.too_large:
+            self._warn(answers.too_large)
+        refused = [each.sequence for each in answers.too_large]
+        self._log.forget(messages[-1].sequence, answers.delivered, refused)
         return messages[-1].sequence
 
-    def _send(self, producer: Producer, messages: Sequence[Logged]) -> list[Delivered]:
-        failed: list[KafkaError] = []
-        delivered: list[Delivered] = []
-
-        def report(logged: Logged, error: KafkaError | None, message: Message) -> None:
-            if error is not None:
-                failed.append(error)
-            else:
-                place = (message.partition() or 0, message.offset() or 0)
-                delivered.append(Delivered(logged.receipt, logged.source, *place, logged.logged_at))
-
+    def _send(self, producer: Producer, messages: Sequence[Logged]) -> "_Answers":
+        answers = _Answers()
         promises: dict[str, str] = {}
         for each in messages:
-            if each.promise is not None:
+            if each.promise is None:
+                self._produce(producer, each, answers)
+            else:
                 promises[each.source] = each.promise
-                continue
-            producer.produce(
-                self._topic,
-                value=each.value,
-                key=each.key,
-                headers=event_headers(each.source, self._node),
-                on_delivery=partial(report, each),
-            )
-        self._flush(producer, failed)
+        self._flush(producer, answers)
+        refused, answers.too_large = answers.too_large, []
+        for each in refused:  # alone: Kafka refuses all records of a batch that is too large
+            self._produce(producer, each, answers)
+            self._flush(producer, answers)
         for source, promise in promises.items():
             headers = promise_headers(source, self._node, promise)
-            producer.produce(
-                self._topic, partition=0, headers=headers, on_delivery=partial(_note_failure, failed)
-            )
+            producer.produce(self._topic, partition=0, headers=headers, on_delivery=answers.note_promise)
         if promises:
-            self._flush(producer, failed)
-        return delivered
+            self._flush(producer, answers)
+        return answers
 
-    def _flush(self, producer: Producer, failed: Sequence[KafkaError]) -> None:
+    def _produce(self, producer: Producer, message: Logged, answers: "_Answers") -> None:
+        producer.produce(
+            self._topic,
+            value=message.value,
+            key=message.key,
+            headers=event_headers(message.source, self._node),
+            on_delivery=partial(answers.note, message),
+        )
+
+    def _flush(self, producer: Producer, answers: "_Answers") -> None:
         missing = producer.flush(_ACK_SECONDS)
-        if failed or missing:
+        if answers.failed or missing:
             producer.purge()
-            raise KafkaException(failed[0] if failed else KafkaError(KafkaError._MSG_TIMED_OUT))  # noqa: SLF001
+            error = answers.failed[0] if answers.failed else KafkaError(KafkaError._MSG_TIMED_OUT)  # noqa: SLF001
+            raise KafkaException(error)
+
+    def _warn(self, too_large: Sequence[Logged]) -> None:
+        _LOG.error(
+            "%d events of %s are larger than topic %s takes, the largest has %d bytes. They are shed:"
+            " raise the topic's max.message.bytes, then run `millrace replay shed`",
+            len(too_large),
+            ", ".join(sorted({each.source for each in too_large})),
+            self._topic,
+            max(len(each.key or b"") + len(each.value or b"") for each in too_large),
+        )
 
 
-def _note_failure(failed: list[KafkaError], error: KafkaError | None, message: Message) -> None:
-    del message
-    if error is not None:
-        failed.append(error)
+@dataclass
+class _Answers:
+    """Kafka's answers to the messages of a group."""
+
+    delivered: list[Delivered] = field(default_factory=list)
+    too_large: list[Logged] = field(default_factory=list)
+    failed: list[KafkaError] = field(default_factory=list)
+
+    def note(self, logged: Logged, error: KafkaError | None, message: Message) -> None:
+        """Note the answer to an event."""
+        if error is None:
+            place = (message.partition() or 0, message.offset() or 0)
+            self.delivered.append(Delivered(logged.receipt, logged.source, *place, logged.logged_at))
+        elif error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            self.too_large.append(logged)
+        else:
+            self.failed.append(error)
+
+    def note_promise(self, error: KafkaError | None, message: Message) -> None:
+        """Note the answer to a promise."""
+        del message
+        if error is not None:
+            self.failed.append(error)

@@ -20,23 +20,40 @@ _NAMES = {
 }
 """By option of kafka-python, its name in librdkafka."""
 
+_BATCH = 1_000_000
+"""Bytes of a batch of records. Kafka refuses a batch as a whole if it is larger than the topic's limit."""
+_SMALL_BATCH = 64 << 10
+"""The same where the topic's limit is not known: less than any usual one."""
+
 _DURABLE = {"acks": "all", "enable.idempotence": True, "delivery.timeout.ms": _ACK_SECONDS * 1000}
-_DIRECT = {**_DURABLE, "delivery.timeout.ms": _DIRECT_SECONDS * 1000, "queue.buffering.max.kbytes": 32 << 10}
+_DIRECT = {
+    **_DURABLE,
+    "delivery.timeout.ms": _DIRECT_SECONDS * 1000,
+    "queue.buffering.max.kbytes": 32 << 10,
+    "batch.size": _SMALL_BATCH,
+}
 _TRANSACTION_SECONDS = 15 * 60  # Kafka's maximum by default
 _TRANSACTIONS = {"acks": "all", "transaction.timeout.ms": _TRANSACTION_SECONDS * 1000, "linger.ms": 20}
-_ONCE = {"acks": 1, "retries": 0, "queue.buffering.max.kbytes": 32 << 10, "message.timeout.ms": 5000}
+_ONCE = {
+    "acks": 1,
+    "retries": 0,
+    "queue.buffering.max.kbytes": 32 << 10,
+    "message.timeout.ms": 5000,
+    "batch.size": _SMALL_BATCH,
+}
 
 Headers = list[tuple[str, str | bytes | None]]
 
 
-def durable_producer(bootstrap: str, login: Mapping[str, Any]) -> Producer:
+def durable_producer(bootstrap: str, login: Mapping[str, Any], largest: int) -> Producer:
     """A producer whose messages are acknowledged by all in-sync replicas, each once and in order.
 
     Args:
         bootstrap: Kafka, as host:port.
         login: authentication options, named as in kafka-python.
+        largest: maximum bytes of a record of the topic.
     """
-    return _producer(bootstrap, login, _DURABLE)
+    return _producer(bootstrap, login, {**_DURABLE, "batch.size": min(_BATCH, largest)})
 
 
 def direct_producer(bootstrap: str, login: Mapping[str, Any]) -> Producer:

@@ -43,7 +43,7 @@ class Served:
         topic: the topic of events.
         bootstrap: Kafka, as host:port.
         login: authentication options for Kafka, named as in kafka-python.
-        prepare: creates the topic if it is missing.
+        prepare: creates the topic if it is missing, and returns the maximum bytes of its records.
         budget: maximum bytes of waiting messages.
         capacity: events per second beyond which events of unprotected sources are refused or shed.
         acknowledge: where events are durable when they are acknowledged; None: each source's setting.
@@ -60,7 +60,7 @@ class Served:
     topic: str
     bootstrap: str
     login: Mapping[str, Any]
-    prepare: Callable[[], object]
+    prepare: Callable[[], int]
     budget: Budget
     capacity: float | None = None
     acknowledge: Acknowledge | None = None
@@ -70,8 +70,7 @@ class Served:
 
     def connect(self) -> Producer:
         """Create the topic if it is missing, and return the forwarder's producer."""
-        self.prepare()
-        return durable_producer(self.bootstrap, self.login)
+        return durable_producer(self.bootstrap, self.login, self.prepare())
 
 
 def serve(served: Served) -> None:

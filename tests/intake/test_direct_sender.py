@@ -4,6 +4,7 @@ import ctypes
 from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -24,7 +25,7 @@ from intake.forwarder import Forwarder
 from intake.log.accounts import read_accounts
 from intake.log.message_log import MessageLog, OverloadedError, UnavailableError
 from intake.producers import direct_producer
-from intake.segment_requests import Message
+from intake.segment_requests import Message, TooLargeError
 from intake.sources import load_sources
 from kit.parser import CONF
 
@@ -35,21 +36,24 @@ DELIVERED = SimpleNamespace(partition=lambda: 0, offset=lambda: 7)
 
 
 class SimulatedProducer:
-    """A producer whose messages are delivered, but for the given results of its first messages."""
+    """A producer whose messages are delivered, but for the given results of its first messages.
 
-    def __init__(self, *first: Exception | None) -> None:
+    An exception is raised, an error of Kafka is reported.
+    """
+
+    def __init__(self, *first: Exception | KafkaError | None) -> None:
         self._first = list(first)
         self._reports: SimpleQueue[Any] = SimpleQueue()
 
     def produce(self, *_: object, headers: object, on_delivery: Any) -> None:
         error = self._first.pop(0) if self._first else None
-        if error is not None:
+        if isinstance(error, Exception):
             raise error
-        self._reports.put(on_delivery)
+        self._reports.put(partial(on_delivery, error))
 
     def poll(self, seconds: float) -> None:
         with suppress(Empty):
-            self._reports.get(timeout=seconds)(None, DELIVERED)
+            self._reports.get(timeout=seconds)(DELIVERED)
 
     def __len__(self) -> int:
         return self._reports.qsize()
@@ -108,6 +112,15 @@ def test_stop_waits_for_delivery_reports(log: MessageLog, tmp_path: Path) -> Non
     log.close()
     (account,) = read_accounts(tmp_path / "messages.db")
     assert (account.received, account.forwarded, account.lost) == (100, 100, 0)
+
+
+def test_request_with_an_event_above_the_limit_of_the_topic_is_too_large(log: MessageLog) -> None:
+    other, too_large = KafkaError(KafkaError._MSG_TIMED_OUT), KafkaError(KafkaError.MSG_SIZE_TOO_LARGE)
+    with sending(log, SimulatedProducer(other, too_large, other)) as (sender, _):
+        with pytest.raises(TooLargeError, match=r"max\.message\.bytes"):
+            sender.send_acknowledged("shop", "r1", MESSAGES).result(SECONDS)
+        with pytest.raises(UnavailableError):
+            sender.send_acknowledged("shop", "r2", MESSAGES).result(SECONDS)
 
 
 @pytest.mark.parametrize("option", ["acknowledge: kafka", "delivery: at_most_once"])

@@ -128,9 +128,9 @@ def test_full_disk_raises_unavailable_error_and_loses_nothing(
     full.close()
 
 
-def test_every_request_is_answered_while_the_log_can_not_be_read(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> list[BreakableConnection]:
+    """The connections of logs for writing."""
     opened: list[BreakableConnection] = []
 
     def open_writer(file: Path) -> BreakableConnection:
@@ -138,15 +138,37 @@ def test_every_request_is_answered_while_the_log_can_not_be_read(
         return opened[-1]
 
     monkeypatch.setattr(writer, "open_log", open_writer)
+    return opened
+
+
+def test_every_request_is_answered_while_the_log_can_not_be_read(
+    file: Path, connections: list[BreakableConnection]
+) -> None:
     log = MessageLog(file)
-    opened[0].is_broken = True
+    connections[0].is_broken = True
     for number in range(2):
         with pytest.raises(UnavailableError, match="disk I/O error"):
             append(log, "r", [message(number)]).result(SECONDS)
-    opened[0].is_broken = False
+    connections[0].is_broken = False
     append(log, "r", [message(2)]).result(SECONDS)
     assert (values(log), log.totals.waiting, log.load.queued) == ([2], 1, 0)
     log.close()
+
+
+def test_message_that_kafka_does_not_take_is_shed_once_the_log_can_be_written(
+    file: Path, connections: list[BreakableConnection]
+) -> None:
+    log = MessageLog(file)
+    append(log, "r", [message(1), message(2), message(3)]).result()
+    connections[0].is_broken = True
+    log.forget(2, [Delivered("r", "s", 0, 0, 1)], [2])
+    with pytest.raises(UnavailableError):
+        append(log, "r", [message(4)]).result(SECONDS)
+    connections[0].is_broken = False
+    append(log, "r", [message(5)]).result(SECONDS)
+    assert (values(log), log.totals.shed, log.totals.shed_size) == ([3, 5], 1, 10)
+    log.close()
+    assert read_accounts(file) == read_counts(file) == [Account("s", 4, 1, 2, 1, 0, 0, 0)]
 
 
 def test_totals_are_right_under_concurrent_writes_and_removals(file: Path) -> None:

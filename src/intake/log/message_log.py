@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from intake.admission import Load
 from intake.log.accounts import Account, read_counts
@@ -20,6 +21,9 @@ _GROUP_BYTES = 4 << 20
 """Maximum bytes of messages in one commit of several queued requests."""
 _IDLE_SECONDS = 1.0
 """After so many seconds without a request, writes counts and checks for changes by other processes."""
+
+
+Item = TypeVar("Item")
 
 
 class OverloadedError(Exception):
@@ -79,6 +83,7 @@ class MessageLog:
         self._queued = 0
         self._forwarded = 0
         self._delivered: queue.SimpleQueue[Sequence[Delivered]] = queue.SimpleQueue()
+        self._too_large: queue.SimpleQueue[Sequence[int]] = queue.SimpleQueue()
         self._tallies: dict[str, Tally] = {}
         self._arrived = threading.Event()
         self._reader = PendingReader(file)
@@ -133,14 +138,16 @@ class MessageLog:
         """The account of each source, from the table of counts."""
         return read_counts(self._file)
 
-    def forget(self, upto: int, delivered: Sequence[Delivered] = ()) -> None:
+    def forget(self, upto: int, delivered: Sequence[Delivered] = (), too_large: Sequence[int] = ()) -> None:
         """Remove messages that Kafka has, with the next commit; a crash before it sends them again.
 
         Args:
             upto: the last sequence number that Kafka has.
             delivered: their partitions and offsets in Kafka.
+            too_large: sequence numbers up to there that Kafka does not take; these messages are shed.
         """
         self.note_delivered(delivered)
+        self._too_large.put(too_large)
         self._forwarded = max(self._forwarded, upto)
         self._queue.put(_Queued())
 
@@ -192,15 +199,17 @@ class MessageLog:
         upto = self._forwarded  # read once: the forwarder changes it
         with self._lock:
             tallies, self._tallies = self._tallies, {}
-        delivered = self._taken_places()
+        delivered, too_large = _drained(self._delivered), _drained(self._too_large)
         error: UnavailableError | None = None
         removed = (0, 0)
         if group or tallies or delivered:
             try:
-                removed = self._writer.commit([each.write for each in group], upto, delivered, tallies)
+                writes = [each.write for each in group]
+                removed = self._writer.commit(writes, upto, delivered, tallies, too_large)
             except sqlite3.Error as failed:
                 error = UnavailableError(str(failed))
                 self._delivered.put(delivered)
+                self._too_large.put(too_large)
                 for source, tally in tallies.items():
                     self.count(source, tally)
         self._update_totals([] if error else group, sum(each.size for each in group), removed)
@@ -215,12 +224,6 @@ class MessageLog:
         if any(each.write.messages or each.write.promise for each in group) and not error:
             self._arrived.set()
 
-    def _taken_places(self) -> list[Delivered]:
-        places: list[Delivered] = []
-        while not self._delivered.empty():
-            places += self._delivered.get_nowait()
-        return places
-
     def _update_totals(self, written: Sequence[_Queued], size: int, removed: tuple[int, int]) -> None:
         recounted: Totals | None = None
         with suppress(sqlite3.Error):  # then after a later commit: the log can't be read now
@@ -228,3 +231,10 @@ class MessageLog:
         with self._lock:
             self._queued -= size
             self.totals = recounted or self.totals.after([each.write for each in written], removed)
+
+
+def _drained(items: "queue.SimpleQueue[Sequence[Item]]") -> list[Item]:
+    found: list[Item] = []
+    while not items.empty():
+        found += items.get_nowait()
+    return found

@@ -23,14 +23,14 @@ class LogWriter:
 
     def __init__(self, file: Path) -> None:
         self._connection = open_log(file)
-        self._seen = self._version()
+        self._seen: int | None = self._version()  # None: the totals have to be counted
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
     def changed_totals(self) -> Totals | None:
-        """Count the messages if another process has written since they were last counted; else None."""
+        """Count the messages if they changed otherwise than by writes and removals; else None."""
         version = self._version()
         if version == self._seen:
             return None
@@ -59,6 +59,7 @@ class LogWriter:
         upto: int,
         delivered: Sequence[Delivered],
         tallies: Mapping[str, Tally],
+        too_large: Iterable[int] = (),
     ) -> tuple[int, int]:
         """Write requests and remove messages that Kafka has, in one transaction.
 
@@ -67,6 +68,7 @@ class LogWriter:
             upto: last sequence number that Kafka has.
             delivered: Kafka offsets of newly delivered messages.
             tallies: counts to add, by source.
+            too_large: sequence numbers of messages that Kafka does not take; they are shed.
 
         Returns:
             Number of messages removed, and bytes of their values.
@@ -79,6 +81,7 @@ class LogWriter:
         try:
             connection.execute("BEGIN IMMEDIATE")
             self._insert(writes, now)
+            self._shed(too_large)
             removed = self._remove(upto)
             connection.executemany(
                 "INSERT INTO delivered VALUES (?, ?, ?, ?, ?, ?)", [(*each, now) for each in delivered]
@@ -145,6 +148,18 @@ class LogWriter:
         for source, _, _, events in by_source:
             self._count(source, {"forwarded": events})
         return sum(row[1] for row in by_source), sum(row[2] for row in by_source)
+
+    def _shed(self, sequences: Iterable[int]) -> None:
+        for sequence in sequences:
+            self._connection.execute(
+                "INSERT INTO shed (receipt, source, logged_at, key, value)"
+                " SELECT receipt, source, logged_at, key, value FROM messages WHERE sequence = ?",
+                (sequence,),
+            )
+            statement = "DELETE FROM messages WHERE sequence = ? RETURNING source"
+            for (source,) in self._connection.execute(statement, (sequence,)).fetchall():
+                self._count(source, {"shed": 1})
+            self._seen = None
 
     def _expire(self, before: int, most: int) -> None:
         self._connection.execute(

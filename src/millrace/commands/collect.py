@@ -71,23 +71,22 @@ def collect(
     tls = Tls.of(certificate, key, client_ca)
     typer.echo(f"Collector  {'https' if tls else 'http'}://{address}:{port}/v1/batch  Ctrl-C stops it.")
     login = client_options(settings)
+    served = Served(
+        address,
+        port,
+        settings.home,
+        node,
+        settings.conf,
+        settings.events_topic,
+        settings.bootstrap,
+        login,
+        lambda: ensure_topic(settings.bootstrap, settings.events_topic, login).largest,
+        Budget(logged=settings.collector_log_bytes),
+        settings.collector_capacity,
+        acknowledge,
+        tls,
+        pulls,
+        settings.trust_local,
+    )
     with service_lock(settings.home, f"collect-{port}"):
-        serve(
-            Served(
-                address,
-                port,
-                settings.home,
-                node,
-                settings.conf,
-                settings.events_topic,
-                settings.bootstrap,
-                login,
-                lambda: ensure_topic(settings.bootstrap, settings.events_topic, login),
-                Budget(logged=settings.collector_log_bytes),
-                settings.collector_capacity,
-                acknowledge,
-                tls,
-                pulls,
-                settings.trust_local,
-            )
-        )
+        serve(served)
