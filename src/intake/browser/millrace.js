@@ -25,17 +25,20 @@
 
   // --- Values that outlive the page. They stay in memory while nothing may be stored, or nothing can be.
   const inMemory = {};
+  let wasReset = false; // the visitor, by the page
 
-  function read(name) {
+  function stored(name) {
     try {
-      return name in inMemory ? inMemory[name] : localStorage.getItem(`millrace_${name}`);
+      return localStorage.getItem(`millrace_${name}`);
     } catch {
       return null;
     }
   }
 
+  const read = (name) => (name in inMemory ? inMemory[name].value : stored(name));
+
   function write(name, value, mayStore = consent === "granted") {
-    inMemory[name] = value;
+    inMemory[name] = { value, replaced: stored(name) };
     try {
       if (!mayStore) return value;
       if (value === null) localStorage.removeItem(`millrace_${name}`);
@@ -43,6 +46,16 @@
       delete inMemory[name];
     } catch {} // it stays in memory
     return value;
+  }
+
+  // What was in memory until consent. What another page has stored since then holds, also for these messages.
+  function storeValues(messages) {
+    const ownId = inMemory.anonymous_id?.value;
+    for (const [name, { value, replaced }] of Object.entries(inMemory)) {
+      if (stored(name) === replaced || (wasReset && name === "anonymous_id")) write(name, value);
+      else delete inMemory[name];
+    }
+    for (const message of messages) if (message.anonymousId === ownId) message.anonymousId = anonymousId();
   }
 
   // A refusal wins over a grant, whether the page declares it or the visitor has decided it.
@@ -334,6 +347,7 @@
     reset() {
       write("user_id", null);
       write("anonymous_id", uuid());
+      wasReset = true;
     },
     consent(granted) {
       decide(granted);
@@ -347,7 +361,7 @@
     consent = granted ? "granted" : "refused";
     const messages = held.splice(0);
     if (granted) {
-      Object.entries(inMemory).forEach(([name, value]) => write(name, value));
+      storeValues(messages);
       messages.forEach(store);
       return;
     }
