@@ -12,6 +12,9 @@ from kit.http_server import Request, serving
 
 _TRACKER = Path(intake.browser.__file__).with_name("millrace.js").read_bytes()
 _PAGE = """<!doctype html><title>Home</title>
+<script>
+  addEventListener("pageshow", ({{ persisted }}) => {{ if (persisted) document.title = "Restored"; }});
+</script>
 <script src="/millrace.js" data-write-key="key" {attributes} defer></script>"""
 
 

@@ -25,6 +25,7 @@ def visitor(folder: Path) -> Iterator[BrowserContext]:
             folder,
             executable_path=executable,
             args=FLAGS,
+            ignore_default_args=["--disable-back-forward-cache"],  # a visitor's Back restores pages
             viewport={"width": 1280, "height": 800},
             locale="en-GB",
         )

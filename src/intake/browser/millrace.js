@@ -371,6 +371,13 @@
     closeDatabase().then(() => window.indexedDB?.deleteDatabase("millrace"));
   }
 
+  // Decided in another tab, or on a later page before the visitor came back to this one.
+  function followDecision() {
+    const decision = stored("consent");
+    const isRefusedHere = declared === "refused" && decision === "granted";
+    if (decision && decision !== consent && !isRefusedHere) decide(decision === "granted");
+  }
+
   function move() {
     // Later, when the site has set the title.
     setTimeout(() => {
@@ -389,12 +396,13 @@
       watchAgain();
     });
     addEventListener("pagehide", sendBeforeLeaving);
-    addEventListener("pageshow", ({ persisted }) => persisted && millrace.page()); // by the back button, unchanged
-    addEventListener("online", send);
-    addEventListener("storage", ({ key, newValue }) => {
-      // Decided in another tab.
-      if (key === "millrace_consent" && newValue && newValue !== consent) decide(newValue === "granted");
+    addEventListener("pageshow", ({ persisted }) => {
+      if (!persisted) return;
+      followDecision(); // by the back button, as it was left: not all browsers fire the events of storage then
+      millrace.page();
     });
+    addEventListener("online", send);
+    addEventListener("storage", ({ key }) => key === "millrace_consent" && followDecision());
     if (spa === undefined) return;
     const { pushState } = history;
     history.pushState = function (...values) {
