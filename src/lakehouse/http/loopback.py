@@ -16,7 +16,7 @@ def is_loopback(address: str) -> bool:
 
 
 def is_this_machine(address: str | None, headers: Mapping[str, str]) -> bool:
-    """Whether a program on this machine sent a request: not a proxy, and no page of another site.
+    """Whether this machine sent a request, by a program or a page: not a proxy, and no page of another site.
 
     Args:
         address: IP address of the sender.
@@ -24,22 +24,22 @@ def is_this_machine(address: str | None, headers: Mapping[str, str]) -> bool:
             proxy, or of a site whose name resolves to this machine.
     """
     is_proxied = any(name in headers for name in _OF_PROXIES)
-    host = _host(f"//{headers.get('host', '')}")
-    return is_loopback(address or "") and not is_proxied and (host == "localhost" or is_loopback(host))
+    is_direct = is_loopback(address or "") and not is_proxied and _is_local(f"//{headers.get('host', '')}")
+    origin = headers.get("origin")
+    return is_direct and (not is_of_other_origin(headers) if origin is None else _is_local(origin))
 
 
-def is_local_origin(origin: str | None) -> bool:
-    """Whether a request is of no web page, or of one of this machine.
+def is_of_other_origin(headers: Mapping[str, str]) -> bool:
+    """Whether a browser sent a request for a page of another site, or of another host or port of this one.
 
-    Args:
-        origin: the `Origin` header, which browsers set; None without it.
+    Browsers leave `Origin` out of some requests, as those of images, and tell this in `Sec-Fetch-Site`.
     """
-    host = None if origin is None else _host(origin)
-    return host is None or host == "localhost" or is_loopback(host)
+    return headers.get("sec-fetch-site") in ("cross-site", "same-site")
 
 
-def _host(url: str) -> str:
+def _is_local(url: str) -> bool:
     try:
-        return urlsplit(url).hostname or ""
+        host = urlsplit(url).hostname or ""
     except ValueError:  # brackets without an IPv6 address
-        return ""
+        return False
+    return host == "localhost" or is_loopback(host)

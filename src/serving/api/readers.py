@@ -12,7 +12,7 @@ from lakehouse.access.policy import ADMIN, Policy
 from lakehouse.access.role import Role
 from lakehouse.access.tokens import Token
 from lakehouse.errors import MillraceError
-from lakehouse.http.loopback import is_this_machine
+from lakehouse.http.loopback import is_of_other_origin, is_this_machine
 from serving.api.fair_starts import FairStarts
 from serving.api.sessions import COOKIE, Session, Sessions
 
@@ -160,11 +160,8 @@ def is_from_here(connection: HTTPConnection) -> bool:
 
 
 def _require_own_page(connection: HTTPConnection) -> None:
-    """Refuse pages of other sites: browsers send cookies with their WebSocket requests too.
-
-    Browsers leave `Origin` out of some requests, as those of images, and name the site in `Sec-Fetch-Site`.
-    """
+    """Refuse pages of other sites: browsers send cookies with their WebSocket requests too."""
     origin = connection.headers.get("origin")
     is_of_other = origin is not None and origin.partition("://")[2] != connection.headers.get("host")
-    if is_of_other or connection.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+    if is_of_other or is_of_other_origin(connection.headers):
         raise UnknownReaderError("pages of other sites may not read", "Serve the page from the same host")
