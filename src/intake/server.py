@@ -92,7 +92,7 @@ def serve(served: Served) -> None:
     pulling = [Puller(log, sources.current).run] if served.pulls else []
     collector = Collector(log, forwarder, delivery, sources.current, trusts_local=served.trusts_local)
     config = uvicorn.Config(
-        BodyRate(collector.app(webhooks, pulling)),
+        BodyRate(collector.app(webhooks, [sources.follow, *pulling])),
         host=served.address,
         port=served.port,
         log_level="warning",

@@ -1,5 +1,6 @@
 """Reloads conf/sources.yml when it changes, so that a write key can be replaced without a restart."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -7,9 +8,11 @@ from pathlib import Path
 from intake.sources import FILE, Acknowledge, Sources, load_sources
 from lakehouse.followed_file import FollowedFile
 
+_SECONDS = 0.5  # between two calls; the file is checked once a second at most
+
 
 class SourcesFile(FollowedFile[Sources]):
-    """The current sources. A half-written file must not open the collector to all clients of this machine.
+    """The current sources. A changed file is read once it is the same at two checks: half may lack sources.
 
     Args:
         conf: folder of the file.
@@ -32,6 +35,12 @@ class SourcesFile(FollowedFile[Sources]):
             load,
             lambda sources: not sources.declared,
             "the sources stay as they were",
-            twice=False,
+            twice=True,
             clock=clock,
         )
+
+    async def follow(self) -> None:
+        """Check the file also while no requests come."""
+        while True:
+            self.current()
+            await asyncio.sleep(_SECONDS)

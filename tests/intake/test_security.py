@@ -5,7 +5,6 @@ import gzip
 import http.client
 import json
 import ssl
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from millrace.local.process.ports import stable_port
 EMAIL = "ada.lovelace@personal.example"
 KEYS = {name: f"key-of-{name}-7f3a" for name in ("shop", "limited", "small", "web", "next")}
 DIGESTS = {name: sha256(key.encode()).hexdigest() for name, key in KEYS.items()}
+KEPT = "the sources stay as they were"
 SOURCES = f"""
 sources:
   - {{name: shop, key_sha256: {DIGESTS["shop"]}}}
@@ -150,8 +150,9 @@ def test_write_key_is_rotated_while_collector_runs(https: Served) -> None:
     https.write_sources(SOURCES.replace(DIGESTS["shop"], DIGESTS["next"]))
     eventually(lambda: https.status(KEYS["shop"], batch()) == 401, 10, "the old key is not valid")
     assert https.status(KEYS["next"], batch()) == 200
+    before = https.log.count(KEPT)
     https.write_sources("sources: [")
-    time.sleep(1.5)
+    eventually(lambda: https.log.count(KEPT) > before, 10, "the invalid file is read")
     assert https.status(KEYS["next"], batch()) == 200
     https.write_sources(SOURCES)
     eventually(lambda: https.status(KEYS["next"], batch()) == 401, 10, "the next key is not valid")
@@ -213,11 +214,10 @@ def test_log_contains_no_keys_and_no_personal_data(
             f"sources: [{KEYS['shop']}]",
             f"sources: [{{name: shop, key_sha256: {KEYS['shop']}, : ]",
         ):
-            before = found.log.count("the sources stay as they were")
+            before = found.log.count(KEPT)
             found.write_sources(text)
-            time.sleep(1.1)
+            eventually(lambda before=before: found.log.count(KEPT) == before + 1, 10, "the file is read")
             assert found.status(KEYS["shop"], batch()) == 200
-            assert found.log.count("the sources stay as they were") == before + 1
         log = found.log
     secrets = (EMAIL, EMAIL.partition("@")[0], pixel[:20], *KEYS.values(), *DIGESTS.values(), "guessed-key")
     assert [secret for secret in secrets if secret in log] == []

@@ -42,24 +42,50 @@ def test_source_accepts_both_keys_during_rotation(tmp_path: Path) -> None:
     assert {sources.find(key, False, None).name for key in ("secret", "new")} == {"shop"}  # type: ignore[union-attr]
 
 
-def test_changed_sources_are_reloaded_and_broken_files_are_ignored(tmp_path: Path) -> None:
-    at = 0.0
-    declared(tmp_path, f"sources: [{{name: shop, key_sha256: {KEY}}}]")
-    file = SourcesFile(tmp_path, clock=lambda: at)
-    (tmp_path / "sources.yml").write_text("sources: [broken]")
-    assert file.current().named("shop") is not None
-    at = 2.0
-    assert file.current().named("shop") is not None
-    for content in (b"", b"\xff", b"sources: 5"):
-        at += 2
-        (tmp_path / "sources.yml").write_bytes(content)
-        assert file.current().named("shop") is not None
-    (tmp_path / "sources.yml").unlink()
-    at += 2
-    assert file.current().named("shop") is not None
-    (tmp_path / "sources.yml").write_text(f"sources: [{{name: other, key_sha256: {KEY}}}]")
-    at += 2
-    assert (file.current().named("shop"), file.current().named("other") is not None) == (None, True)
+class Followed:
+    """A sources.yml that is followed, with a clock that each check advances."""
+
+    def __init__(self, folder: Path, text: str) -> None:
+        self._folder = folder
+        self._now = 0.0
+        declared(folder, text)
+        self._file = SourcesFile(folder, clock=lambda: self._now)
+
+    def write(self, content: bytes | None) -> None:
+        """Replace the file, or remove it."""
+        file = self._folder / "sources.yml"
+        if content is None:
+            file.unlink()
+        else:
+            file.write_bytes(content)
+
+    def check(self) -> list[str]:
+        """Names of the sources at the next check."""
+        self._now += 1
+        return [source.name for source in self._file.current().declared]
+
+
+def test_changed_sources_are_loaded_after_two_equal_checks(tmp_path: Path) -> None:
+    followed = Followed(tmp_path, f"sources: [{{name: shop, key_sha256: {KEY}}}]")
+    followed.write(f"sources: [{{name: other, key_sha256: {KEY}}}]".encode())
+    assert [followed.check(), followed.check()] == [["shop"], ["other"]]
+
+
+def test_partly_written_sources_are_not_loaded(tmp_path: Path) -> None:
+    text = f"sources:\n- name: shop\n  key_sha256: {KEY}\n  origins: [https://shop.example]\n"
+    followed = Followed(tmp_path, f"sources: [{{name: before, key_sha256: {KEY}}}]")
+    for size in range(len(text)):
+        followed.write(text[:size].encode())
+        assert followed.check() == ["before"]
+
+
+@pytest.mark.parametrize("content", [b"sources: [broken]", b"", b"\xff", b"sources: 5", None])
+def test_previous_sources_stay_while_file_is_invalid_empty_or_missing(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    followed = Followed(tmp_path, f"sources: [{{name: shop, key_sha256: {KEY}}}]")
+    followed.write(content)
+    assert [followed.check(), followed.check(), followed.check()] == [["shop"]] * 3
 
 
 @pytest.mark.parametrize(
