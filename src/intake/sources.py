@@ -84,7 +84,8 @@ class Source(BaseModel):
     @field_validator("key_sha256", mode="before")
     @classmethod
     def _digests(cls, given: Any) -> Any:
-        digests = [str(each).lower() for each in ([given] if isinstance(given, str) else given or ())]
+        listed = given if isinstance(given, list | tuple) else [] if given is None else [given]
+        digests = [str(each).lower() for each in listed]
         if not all(re.fullmatch("[0-9a-f]{64}", each) for each in digests):
             raise ValueError("is no SHA-256 of a write key: printf %s KEY | sha256sum")
         return digests

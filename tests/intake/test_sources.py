@@ -91,7 +91,12 @@ def test_previous_sources_stay_while_file_is_invalid_empty_or_missing(
 @pytest.mark.parametrize(
     "entry",
     [
-        *("{}", "{name: a}", "{name: a, key_sha256: x}", "a", f"{{name: a, key_sha256: {KEY}, key: b}}"),
+        "{}",
+        "{name: a}",
+        "{name: a, key_sha256: x}",
+        "{name: a, key_sha256: 1}",
+        "a",
+        f"{{name: a, key_sha256: {KEY}, key: b}}",
         f"{{name: a, key_sha256: {KEY}, delivery: at_most_once, acknowledge: kafka}}",
         f"{{name: a, key_sha256: {KEY}, overload: shed, acknowledge: kafka}}",
         f"{{name: a, key_sha256: {KEY}, events_per_second: 0}}",
