@@ -71,11 +71,18 @@ def test_reset_before_consent_makes_a_new_visitor(browser: BrowserContext) -> No
         assert second.evaluate("localStorage.getItem('millrace_anonymous_id')") == new
 
 
+def test_events_after_refusal_and_grant_arrive(browser: BrowserContext) -> None:
+    with tracked_site() as (site, messages):
+        page = browser.new_page()
+        page.goto(site)
+        page.evaluate("millrace.consent(false); millrace.consent(true); millrace.track('Afterwards')")
+        next_messages(messages, "Afterwards")
+
+
 @pytest.mark.parametrize("has_events", [True, False])
 def test_page_restored_by_back_button_sends_after_later_consent(
     browser: BrowserContext, has_events: bool
 ) -> None:
-    browser.add_init_script(NO_DATABASE)
     if not has_events:
         browser.add_init_script(NO_STORAGE_EVENTS)
     with tracked_site() as (site, messages):

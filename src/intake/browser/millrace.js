@@ -137,25 +137,35 @@
   const unsent = new Map(); // messageId -> the message and its place: undefined until known, "store" or "memory"
   const inFlight = new Set(); // messageIds
   let opening;
+  let deleting; // the database of before a refusal
 
   function database() {
-    opening ??= new Promise((resolve, reject) => {
+    opening ??= openDatabase();
+    return opening;
+  }
+
+  async function openDatabase() {
+    await deleting;
+    const opened = await new Promise((resolve, reject) => {
       const request = indexedDB.open("millrace", 1);
       const keyPath = ["originalTimestamp", "messageId"];
       request.onupgradeneeded = () => request.result.createObjectStore("messages", { keyPath });
       request.onsuccess = () => resolve(request.result);
       request.onerror = reject;
-    }).then((opened) => {
-      opened.onversionchange = opened.onclose = closeDatabase; // another tab, or the visitor, deletes it
-      return opened;
     });
-    return opening;
+    opened.onversionchange = opened.onclose = closeDatabase; // another tab, or the visitor, deletes it
+    return opened;
   }
 
   async function closeDatabase() {
     const closing = opening;
     opening = undefined;
     (await closing?.catch(() => null))?.close();
+  }
+
+  async function deleteDatabase() {
+    await closeDatabase();
+    window.indexedDB?.deleteDatabase("millrace"); // a later request to open it waits
   }
 
   // The result of a request to the stored messages, once it is committed; null where that fails.
@@ -368,7 +378,7 @@
     ["anonymous_id", "user_id", "dropped"].forEach((name) => write(name, null, true));
     report("forgotten", [...messages, ...messagesIn(undefined, "store", "memory")]);
     unsent.clear();
-    closeDatabase().then(() => window.indexedDB?.deleteDatabase("millrace"));
+    deleting = deleteDatabase().catch(() => null); // where there is none
   }
 
   // Decided in another tab, or on a later page before the visitor came back to this one.
