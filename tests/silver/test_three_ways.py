@@ -23,9 +23,15 @@ from kit.records import Bronze, Record
 from kit.sample import sample
 from kit.spark import empty_home
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.consents import CONSENTS
+from lakehouse.contracts.lineage import first_writers
 from lakehouse.settings import Settings
 
-SILVER = tuple(name for name, table in TABLES.items() if table.layer == "silver")
+SILVER = tuple(
+    name
+    for name, writer in first_writers("silver").items()
+    if writer != "dimensions" and name != CONSENTS.name  # the traffic has no consents, nor changes of a shop
+)
 SEED = 20
 
 
