@@ -59,13 +59,6 @@ class SimulatedProducer:
         return self._reports.qsize()
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[MessageLog]:
-    log = MessageLog(tmp_path / "messages.db")
-    yield log
-    log.close()
-
-
 @contextmanager
 def sending(log: MessageLog, *producers: Any) -> Iterator[tuple[DirectSender, list[Any]]]:
     """A sender and the producers that it has not used yet."""

@@ -51,13 +51,6 @@ class SimulatedProducer:
         return 0
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Iterator[MessageLog]:
-    log = MessageLog(tmp_path / "messages.db")
-    yield log
-    log.close()
-
-
 @contextmanager
 def forwarding(log: MessageLog, producer: SimulatedProducer) -> Iterator[Forwarder]:
     forwarder = Forwarder(log, "events", "main", lambda: producer)  # type: ignore[arg-type, return-value]
