@@ -27,8 +27,9 @@ lint: setup ## style and likely mistakes
 	@.venv/bin/ruff check --no-cache --quiet
 	@.venv/bin/ruff format --check --quiet || { echo "Formatting differs: run make format."; exit 1; }
 
-types: setup ## static types
+types: setup ## static types of src, and what tests, pages and scripts call
 	@.venv/bin/mypy --no-error-summary
+	@.venv/bin/mypy --no-error-summary --config-file tests/mypy.ini
 
 imports: setup ## which package may import which
 	@.venv/bin/lint-imports --no-logo > .venv/imports.log || { cat .venv/imports.log; exit 1; }

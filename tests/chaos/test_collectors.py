@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from kit.collecting import ONE_SOURCE, Node, values_in, with_sources
 from kit.home import JOBS, Home
-from kit.killed_broker import killed_broker
+from kit.killed_broker import KilledBroker, killed_broker
 from kit.oracle import Oracle
 from kit.pipeline import assert_as_the_oracle
 from kit.proxies import haproxy
@@ -42,7 +42,7 @@ def test_killed_collectors_and_broker_lose_and_duplicate_no_event(tmp_path: Path
                 ]
                 for client in clients:
                     client.start()
-                killed = [*nodes * NODE_KILLS, *[broker] * BROKER_KILLS]
+                killed: list[Node | KilledBroker] = [*nodes * NODE_KILLS, *[broker] * BROKER_KILLS]
                 rng.shuffle(killed)
                 seconds = EVENTS / RATE / len(killed)
                 for each in killed:  # one at a time: a client gives up after few tries

@@ -1,5 +1,6 @@
 """The watermark of producers: any batches against a record-by-record oracle, and single cases."""
 
+import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -87,7 +88,7 @@ def test_watermark_of_ordered_batches_matches_record_by_record_oracle(
 @settings(max_examples=400)
 @given(LOGS, CUTS, CUTS, st.randoms(use_true_random=False))
 def test_watermark_of_shuffled_batches_matches_record_by_record_oracle(
-    records: list[LogRecord], commits: set[int], batches: set[int], chance: object
+    records: list[LogRecord], commits: set[int], batches: set[int], chance: random.Random
 ) -> None:
     mixed = log_of(records, 3)
     chance.shuffle(mixed)

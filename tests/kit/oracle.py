@@ -236,11 +236,11 @@ class Oracle:
     def windows(self) -> Windows:
         """Expected aggregates in gold over all visitors, without bots."""
         bots = {bot["visitor_id"] for bot in self.bots}
-        of_people = (
+        searches, results = (
             [row for row in rows if row["visitor_id"] not in bots]
             for rows in (self.searches, self.search_results)
         )
-        return Windows(self.gold, *of_people, spent_by_campaign(self.campaign_costs))
+        return Windows(self.gold, searches, results, spent_by_campaign(self.campaign_costs))
 
 
 def _comes_back(first: Fields, before: Fields) -> bool:

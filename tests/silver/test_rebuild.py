@@ -3,6 +3,7 @@
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -211,7 +212,7 @@ def test_failed_rebuild_leaves_table_unchanged(
             "event_hash DIV (CASE WHEN event_id = '49' THEN 0 ELSE 1 END) AS event_hash",
         )
 
-    one = {"silver.events": type(definition)(failing_compute, definition.lock)}
+    one = {"silver.events": replace(definition, compute=failing_compute)}
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         rebuild_job(one, ["silver.events"]).body(JobContext("rebuild", broken, settings, once=True))
     assert table_contents(settings) == before

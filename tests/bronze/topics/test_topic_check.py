@@ -42,8 +42,8 @@ def history(case: dict[str, Any]) -> list[TopicChange]:
     older = [TopicChange(TOPIC, "Z", 0, 0, STARTED, 0), TopicChange(TOPIC, "Z", 0, 0, LOST, 10, None, "Ada")]
     started = [TopicChange(TOPIC, "A", number, place, STARTED, at) for place, at in case["began"].items()]
     lost = [
-        TopicChange(TOPIC, "A", number, place, LOST, *span, "Ada")
-        for place, span in case.get("lost", {}).items()
+        TopicChange(TOPIC, "A", number, place, LOST, first, end, "Ada")
+        for place, (first, end) in case.get("lost", {}).items()
     ]
     return [*(older if number else ()), *started, *lost]
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -129,11 +130,12 @@ def test_backends_return_equal_results(name: str, backends: tuple[LocalTables, S
 
 def test_query_reads_requested_table_version(home: Path, backends: tuple[LocalTables, SqlTables]) -> None:
     query = Query("silver.bots", (), (Measure("n", "count"),))
-    before = [backend.version("silver.bots") for backend in backends]
-    counted = [backend.run(query, version)["n"][0] for backend, version in zip(backends, before, strict=True)]
+    both: Sequence[Backend] = backends
+    before = [backend.version("silver.bots") for backend in both]
+    counted = [backend.run(query, version)["n"][0] for backend, version in zip(both, before, strict=True)]
     append_rows(home, "silver.bots", [{"visitor_id": "new"}])
     replace_rows(home, "silver.bots", [{"visitor_id": "other"}])
-    for backend, version, count in zip(backends, before, counted, strict=True):
+    for backend, version, count in zip(both, before, counted, strict=True):
         assert backend.run(query, version)["n"][0] == count
         latest = backend.version("silver.bots")
         assert latest is not None

@@ -99,7 +99,8 @@ def assert_same_attribution(rows: PersonRows, story: PersonStory) -> None:
 @settings(STORIES, max_examples=300)
 @given(story=person_stories())
 def test_goals_of_different_orders_can_be_folded_separately(story: PersonStory) -> None:
-    whole, parts = fold(story), PersonRows([], [], [])
+    whole = fold(story)
+    parts: tuple[list[Any], ...] = ([], [], [])
     groups: dict[str, list[Goal]] = {}
     for goal in story.goals:
         groups.setdefault(goal.order_id or goal.conversion_id, []).append(goal)

@@ -3,6 +3,7 @@
 import pytest
 
 from folds.rule_numbers import RuleNumbers
+from folds.visitors.exposures import Impression, Search
 from folds.visitors.fold import find_credit_inputs
 from folds.visitors.goals import conversion_id
 from folds.visitors.rules import VisitorRules
@@ -29,7 +30,8 @@ def story(*steps: tuple[str, int]) -> list[Fields]:
 
 def exposures(*steps: tuple[str, int], watermark: int = LATER) -> list[tuple[str, str, int]]:
     rows = fold_history("a", to_events(story(*steps)), RULES, watermark)
-    return sorted((row.event_id, row.outcome, row.clicks) for row in (*rows.impressions, *rows.searches))
+    shown: list[Impression | Search] = [*rows.impressions, *rows.searches]
+    return sorted((row.event_id, row.outcome, row.clicks) for row in shown)
 
 
 def counted_clicks(*steps: tuple[str, int]) -> list[str]:

@@ -77,8 +77,8 @@ def test_equal_results_have_no_changes(before: Any, key: Any) -> None:
 
 def test_changed_row_with_known_key_is_an_update() -> None:
     (change,) = changes([{"k": 1, "v": 2}], [{"k": 1, "v": 3}], ("k",))
-    assert change == (b"[1]", b'{"k":1,"v":2}', b'{"k":1,"v":3}', None)
     assert change.kind == "update"
+    assert change == (b"[1]", b'{"k":1,"v":2}', b'{"k":1,"v":3}', None)
 
 
 def test_duplicate_rows_without_key_are_inserted_and_deleted_by_count() -> None:

@@ -1,6 +1,6 @@
 """The fold over visitors on Arrow batches, without Spark: any batch size, any chunk of time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -39,7 +39,7 @@ def event_rows(events: list[Fields], stamp: int = 1) -> list[Row]:
     return [(each.visitor_id, each.event_time, "event", (*each, stamp)) for each in to_events(events)]
 
 
-def history_rows(rows: VisitorRows) -> list[Row]:
+def history_rows(rows: Iterable[Sequence[Any]]) -> list[Row]:
     return [
         (row.visitor_id, getattr(row, str(table.event_time)), table.short_name, tuple(row))
         for table, each in zip(FOLDED, rows, strict=True)
@@ -87,7 +87,7 @@ def fold(
     return found
 
 
-def rows_by_key(rows: list[VisitorRows]) -> dict[tuple[str, str], Any]:
+def rows_by_key(rows: Iterable[Iterable[Sequence[Any]]]) -> dict[tuple[str, str], Any]:
     return {
         (table.name, getattr(row, table.key[0])): plain(row._asdict())
         for visitor in rows

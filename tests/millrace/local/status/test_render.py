@@ -45,9 +45,9 @@ SNAPSHOT = Snapshot(
 
 
 def rendered(snapshot, width=160):
-    console = Console(width=width, file=io.StringIO())
-    console.print(render(snapshot))
-    return console.file.getvalue()
+    text = io.StringIO()
+    Console(width=width, file=text).print(render(snapshot))
+    return text.getvalue()
 
 
 def test_status_shows_processes_jobs_lag_watermark_and_errors():
