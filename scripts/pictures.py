@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests"), str(ROOT / "dashboards")
 from kit.browser import FLAGS, chromium  # noqa: E402
 from kit.dashboards_folder import PICTURED, PICTURES, THEMES, VIEWS, digest_of_pages  # noqa: E402
 from kit.polling import eventually  # noqa: E402
-from kit.serving import answers, served  # noqa: E402
+from kit.running_dashboard import answers, served  # noqa: E402
 from millrace.local.process.ports import stable_port  # noqa: E402
 
 _WIDTH = 1440  # pixels

@@ -76,6 +76,11 @@ def test_no_module_is_named_utils_common_or_helpers() -> None:
     ] == []
 
 
+def test_programs_of_the_test_kit_shadow_no_package() -> None:
+    """Python looks in the folder of the program that it runs before it looks for packages."""
+    assert {path.stem for path in (ROOT / "tests" / "kit").iterdir()} & {*PACKAGES} == set()
+
+
 NON_STANDARD_WORDS = re.compile(
     r"(?<![a-z])(told|telling|hears?|hearing|settled?|swap(s|ped)?|restated?|sparing|spared|patience|anew|begun"
     r"|meanwhile|besides|errands?|keepers?|tether|verdicts?|judges?|offers?)(?![a-z])"

@@ -10,7 +10,7 @@ import pytest
 
 from kit.dashboards_folder import DASHBOARDS
 from kit.home import ROOT
-from kit.serving import served
+from kit.running_dashboard import served
 from kit.shop_warehouse import Shop
 from kit.warehouse_builder import build_warehouse
 

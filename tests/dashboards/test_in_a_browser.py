@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from kit.browsing import Browsing, browsing
 from kit.dashboards_folder import VIEWS
-from kit.serving import served
+from kit.running_dashboard import served
 from kit.shop_warehouse import Shop
 from kit.warehouse_builder import append_rows, build_warehouse
 

@@ -8,7 +8,7 @@ from oidc_provider_mock import run_server_in_thread
 from playwright.sync_api import Page, expect
 
 from kit.browsing import Browsing, browsing
-from kit.serving import served
+from kit.running_dashboard import served
 from millrace.local.process.ports import stable_port
 
 pytestmark = pytest.mark.browser

@@ -16,7 +16,7 @@ import pytest
 from kit.collecting import collector, health, values_in
 from kit.home import JOBS, Home
 from kit.polling import eventually
-from kit.serving import answers
+from kit.running_dashboard import answers
 from lakehouse.errors import MillraceError
 from millrace.explain.receipt import DUPLICATE, EVENT, IN_KAFKA, REJECTED, follow_receipt
 from millrace.local.process.ports import stable_port

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kit.home import ROOT, command
 from kit.polling import eventually
-from kit.serving import answers
+from kit.running_dashboard import answers
 from millrace.local.process.ports import stable_port
 
 _UP_SECONDS = 60

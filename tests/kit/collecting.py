@@ -16,8 +16,8 @@ from intake.log.accounts import Account, read_accounts
 from intake.log.place import log_files
 from kit.home import ROOT, Home, command
 from kit.polling import eventually
+from kit.running_dashboard import answers
 from kit.sending import in_topic
-from kit.serving import answers
 
 _UP_SECONDS = 30
 ONE_SOURCE = f"sources: [{{name: shop, key_sha256: [{sha256(b'key').hexdigest()}]}}]"

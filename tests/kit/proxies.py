@@ -8,7 +8,7 @@ from pathlib import Path
 from kit.home import ROOT
 from kit.polling import eventually
 from kit.programs import required
-from kit.serving import answers
+from kit.running_dashboard import answers
 from millrace.local.process.ports import is_free, stable_port
 
 _PUBLIC, _NODES = 8788, (8781, 8782)

@@ -15,7 +15,7 @@ from playwright.sync_api import Page, expect
 from kit.browsing import Browsing, browsing
 from kit.dashboards_folder import VIEWS
 from kit.polling import eventually
-from kit.serving import answers
+from kit.running_dashboard import answers
 from kit.shown import MODELS, number
 from lakehouse.settings import load_settings
 from millrace.local.launch import end

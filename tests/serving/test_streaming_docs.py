@@ -27,8 +27,8 @@ from kit.network import network
 from kit.polling import eventually
 from kit.programs import required
 from kit.proxies import haproxy
+from kit.running_dashboard import answers
 from kit.sdk_clients import FOLDER, install_clients
-from kit.serving import answers
 from kit.visiting import visitor
 from kit.warehouse_builder import append_rows, replace_rows
 from millrace.local.process.ports import stable_port

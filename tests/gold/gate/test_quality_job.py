@@ -16,7 +16,7 @@ from kit.browser import FLAGS, chromium
 from kit.pipeline import read_rows, run_jobs
 from kit.planted import of_orders, plant, rates, shop
 from kit.records import NOON, Bronze
-from kit.serving import served
+from kit.running_dashboard import served
 from kit.spark import empty_home
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.ops import ERASED_RECORDS
