@@ -124,4 +124,4 @@ def check_arrival_orders(spark: SparkSession, home: Path, events: int, batches: 
 def test_silver_is_the_same_for_ordered_shuffled_and_batched_arrival(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    check_arrival_orders(spark, tmp_path, events=300_000, batches=50)
+    check_arrival_orders(spark, tmp_path, events=100_000, batches=25)

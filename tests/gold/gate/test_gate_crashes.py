@@ -111,7 +111,7 @@ def test_late_visit_is_credited_if_repair_goes_before_an_interrupted_batch_of_re
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("time", range(5))
+@pytest.mark.parametrize("time", range(2))
 def test_gate_and_gold_agree_after_publish_dies_at_any_commit(
     spark: SparkSession, settings: Settings, time: int
 ) -> None:
