@@ -27,10 +27,7 @@ def role() -> Role | None:
         MillraceError: if conf/access.yml is not as it should be, or has no such role.
     """
     if access.has_login():
-        policy = _policy()
-        # Without either, any account of the provider would see everything.
-        is_declared = access.has_list() or policy.has_accounts
-        return policy.role_of_account(access.verified_email()) if is_declared else None
+        return _policy().role_of_account(access.verified_email(), is_allowed=access.has_list())
     name = os.environ.get("MILLRACE_ROLE")
     return _policy().role(name) if name else Role(ADMIN, MaskKey(home()))
 

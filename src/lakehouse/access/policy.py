@@ -32,16 +32,16 @@ class Policy:
         tokens: the declared ones.
         accounts: by email address in lower case, the name of its role.
         account_default: name of the role of other accounts; None: they see nothing.
+        is_default_declared: whether the file has `account_default`.
         local: name of the role of connections from this machine without a token; None: they are refused.
-        has_accounts: whether the file says which accounts have access.
     """
 
     roles: Mapping[str, Role]
     tokens: tuple[Token, ...] = ()
     accounts: Mapping[str, str] = field(default_factory=dict)
     account_default: str | None = ADMIN
+    is_default_declared: bool = False
     local: str | None = None
-    has_accounts: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -73,13 +73,16 @@ class Policy:
         """
         return find_token(self.tokens, token, now)
 
-    def role_of_account(self, email: str | None) -> Role | None:
+    def role_of_account(self, email: str | None, is_allowed: bool) -> Role | None:
         """The role of an account of the pages' login; None: it sees nothing.
 
         Args:
             email: the address; None for an account without one that is verified.
+            is_allowed: whether a list besides the file says that the account may log in. Else only accounts
+                of the file have a role, unless the file has `account_default`.
         """
-        name = self.accounts.get((email or "").lower(), self.account_default)
+        default = self.account_default if is_allowed or self.is_default_declared else None
+        name = self.accounts.get((email or "").lower(), default)
         return None if name is None else self.role(name)
 
 
@@ -161,8 +164,8 @@ def _policy(document: object, key: MaskKey) -> Policy:
     for who, role in named:
         if role not in roles:
             raise ValueError(f"{who} has the role {role}, which is not declared")
-    has_accounts = bool(accounts) or "account_default" in entry.model_fields_set
-    return Policy(roles, tokens, accounts, entry.account_default, entry.local, has_accounts)
+    is_default_declared = "account_default" in entry.model_fields_set
+    return Policy(roles, tokens, accounts, entry.account_default, is_default_declared, entry.local)
 
 
 def _check_unique(what: str, values: list[str], names: list[str] | None = None) -> None:

@@ -100,7 +100,7 @@ def test_shipped_policy_declares_nobody() -> None:
     found = load_policy(ROOT / "conf", ROOT)
     assert found.local_role is None
     assert found.is_empty
-    assert not found.has_accounts
+    assert not found.is_default_declared
     assert (found.tokens, dict(found.accounts), list(found.roles)) == ((), {}, ["admin"])
 
 
@@ -110,7 +110,8 @@ def test_missing_or_empty_policy_gives_access_to_accounts_only(text: str | None,
     if text is None:
         (tmp_path / "conf" / "access.yml").unlink()
         found = load_policy(tmp_path / "conf", tmp_path)
-    account = found.role_of_account("ann@example.com")
+    assert found.role_of_account("ann@example.com", is_allowed=False) is None
+    account = found.role_of_account("ann@example.com", is_allowed=True)
     assert account is not None
     assert account.is_unrestricted
     assert found.local_role is None
@@ -137,22 +138,25 @@ def test_access_token_has_role_until_it_expires(
 
 
 @pytest.mark.parametrize(
-    ("default", "email", "expected"),
+    ("default", "email", "if_allowed", "without_list"),
     [
-        ("", "ANN@example.com", "analyst"),
-        ("", "bob@example.com", "admin"),
-        ("account_default: null", "bob@example.com", None),
-        ("account_default: null", None, None),
-        ("account_default: analyst", "bob@example.com", "analyst"),
-        ("account_default: null", "Ann@Example.com", "analyst"),
+        ("", "ANN@example.com", "analyst", "analyst"),
+        ("", "bob@example.com", "admin", None),
+        ("", None, "admin", None),
+        ("account_default: null", "bob@example.com", None, None),
+        ("account_default: null", None, None, None),
+        ("account_default: analyst", "bob@example.com", "analyst", "analyst"),
+        ("account_default: admin", "bob@example.com", "admin", "admin"),
+        ("account_default: null", "Ann@Example.com", "analyst", "analyst"),
     ],
 )
 def test_account_has_its_role_or_default_role(
-    default: str, email: str | None, expected: str | None, tmp_path: Path
+    default: str, email: str | None, if_allowed: str | None, without_list: str | None, tmp_path: Path
 ) -> None:
     text = f"roles: {{analyst: {{tables: [gold.*]}}}}\naccounts: {{Ann@Example.com: analyst}}\n{default}"
-    found = policy(tmp_path, text).role_of_account(email)
-    assert (found.name if found else None) == expected
+    for is_allowed, expected in ((True, if_allowed), (False, without_list)):
+        found = policy(tmp_path, text).role_of_account(email, is_allowed)
+        assert (found.name if found else None) == expected
 
 
 def test_role_has_only_tables_of_its_patterns(tmp_path: Path) -> None:

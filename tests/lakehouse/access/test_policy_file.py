@@ -35,7 +35,7 @@ def grants_access(file: Path, tmp_path: Path) -> AccessCheck:
 
     def check() -> bool:
         clock.now += 2
-        return policy.current().role_of_account("eve@b.example") is not None
+        return policy.current().role_of_account("eve@b.example", is_allowed=True) is not None
 
     return check
 
