@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from gold.gate.quality_job import check_quality, count_erased
 from gold.models.mlflow_client import quiet_mlflow
 from kit.browser import FLAGS, chromium
+from kit.gate_history import add_history
 from kit.pipeline import read_rows, run_jobs
 from kit.planted import of_orders, plant, rates, shop
 from kit.records import NOON, Bronze
@@ -73,6 +74,7 @@ def checked(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Se
     bronze = Bronze(spark, settings)
     bronze.commit(rates() + shop(1))
     run_jobs(spark, settings)
+    add_history(spark, settings, f"silver.events: {NUMBERED}")
     bronze.commit(plant(shop(2, NOON + timedelta(hours=2)), 0.5, of_orders(order_id=lambda _: None)))
     run_jobs(spark, settings, "refine", "repair")
     with pytest.raises(MillraceError, match=NUMBERED):

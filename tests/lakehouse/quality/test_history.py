@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from lakehouse.quality.evaluation import Evaluator, Result, allowed_share
 from lakehouse.quality.history import EVALUATIONS, History, RowCounts, WrittenCounts, history_of
-from lakehouse.quality.suites import STOP, WARN, Expectation
+from lakehouse.quality.suites import STOP, WARN, Expectation, load_suites
+from lakehouse.settings import load_settings
 
 EXPECTATION = Expectation(
     "silver.impressions", "clicks are on something that was seen", "expect_column_values_to_not_be_in_set",
@@ -116,3 +117,38 @@ def test_stopped_run_is_in_history_only_after_release(
 ) -> None:
     found = history_of([EXPECTATION], [*rows, *[written("x", success=True)] * 4], released).of(EXPECTATION)
     assert found == (RowCounts(5_000, 4_500) if is_counted else None)
+
+
+SUITES = load_suites(load_settings().conf)
+
+
+@pytest.mark.parametrize(
+    ("table", "name"),
+    [
+        ("silver.events", "orders have a number"),
+        ("silver.events", "orders are not worth too much"),
+        ("silver.events", "views have an address"),
+        ("silver.events", "most events are on time"),
+        ("silver.impressions", "clicks are on something that was seen"),
+        ("silver.duplicate_events", "few records are copies"),
+    ],
+)
+def test_habit_of_a_shop_never_stops_and_warns_until_there_is_history(table: str, name: str) -> None:
+    (expectation,) = (each for each in SUITES[table].expectations if each.name == name)
+    history = History()
+    results = []
+    rows = 10 * expectation.at_least
+    for _ in range(6):
+        (result,) = Evaluator([expectation], history).evaluate({expectation.id: (rows, rows)})
+        results.append(result)
+        history.add(expectation, RowCounts(result.rows, result.unexpected))
+    assert not any(result.stops for result in results)
+    assert [result.success for result in results] == [False] * 5 + [True]
+
+
+def test_negative_orders_stop_without_history() -> None:
+    (expectation,) = (
+        each for each in SUITES["silver.events"].expectations if each.name == "orders are worth something"
+    )
+    (result,) = Evaluator([expectation]).evaluate({expectation.id: (1_000, 101)})
+    assert result.stops

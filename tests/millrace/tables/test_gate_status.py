@@ -17,7 +17,7 @@ from millrace.tables.gate_status import explain, is_held
 
 AFTER = datetime(2026, 3, 1, tzinfo=timezone.utc)
 UPTO = AFTER + timedelta(seconds=5)
-WORTH = "silver.events: orders are worth something, and not too much"
+WORTH = "silver.events: orders are not worth too much"
 REFUSED = "silver.rejected_events: few records are refused"
 ORPHANS = "silver.impressions: clicks are on something that was seen"
 
@@ -28,7 +28,7 @@ def gate_event(sequence: int, state: str, **more: Any) -> dict[str, Any]:
 
 
 def event(uid: str, ingested_at: datetime = UPTO, **more: Any) -> dict[str, Any]:
-    order = {"goal": "Order Completed", "currency": "eur", "value": Decimal(-5)}
+    order = {"goal": "Order Completed", "currency": "eur", "value": Decimal(50_000)}
     times = {"event_time": AFTER, "arrival_time": AFTER, "ingested_at": ingested_at}
     return {"event_id": uid, "visitor_id": "v", **order, **times, **more}
 
@@ -98,7 +98,7 @@ def test_explain_lists_held_rows_only(home: Path) -> None:
     (row,) = refused.rows
     assert (row["reason"], row["offset"], row["value"]) == ("not_json", 7, "{no")
     assert [row["event_id"] for row in orphans.rows] == ["click"]
-    reported = run("explain", "worth something")
+    reported = run("explain", "worth too much")
     assert reported.exit_code == 0
     assert shlex.split(reported.output.splitlines()[1]) == ["millrace", "sql", worth.query], "can be pasted"
 
