@@ -217,6 +217,8 @@ class Round:
         changed = rows_of_kind(changes, CONVERSIONS.short_name).drop(OLD_TIME)
         minutes = rows_of_kind(visits, MINUTE)
         differences = minute_changes(self.lake, area, minutes, before, changed, converted, self.dimensions)
+        if self.gone is not None:  # an erasure makes no window late
+            differences = differences.withColumn("by_events", F.lit(False))
         rows, found = checkpoint_with(differences, count=F.count(F.lit(1)))
         if found["count"]:
             sequence = last_sequence(self.lake) + 1

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from folds.windows.time_windows import Windows
 from gold.traffic.closed_windows import find_closed_windows
@@ -84,10 +85,20 @@ def changed_by_closing(
 
 
 def all_windows(
-    lake: Lakehouse, windows: Sequence[Windows], sizes: Mapping[str, int], watermark: int
+    lake: Lakehouse, windows: Sequence[Windows], sizes: Mapping[str, int], watermark: int, known: int
 ) -> DataFrame:
-    """All minutes as differences from an empty table; see `changed_by_closing`."""
-    minutes = in_micros(read_minutes(lake))
+    """All minutes as differences from an empty table; see `changed_by_closing`.
+
+    Args:
+        lake: the tables.
+        windows: by time, of all kinds.
+        sizes: minimum number of events in a window, by kind.
+        watermark: how far results are complete, in microseconds.
+        known: only minutes with a sequence above it count as changed by events: the others are in the rows
+            that are replaced.
+    """
+    is_unknown = F.col("sequence") > known
+    minutes = in_micros(read_minutes(lake)).withColumn("by_events", F.col("by_events") & is_unknown)
     if sizes:
         minutes = with_places(minutes, places_in_closing(minutes, sizes, {}, watermark))
     return window_differences(minutes, windows, ALL)

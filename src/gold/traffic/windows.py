@@ -89,9 +89,10 @@ class Traffic:
         Args:
             watermark: the watermark that results are complete up to.
         """
-        rules = load_window_rules(self._conf)
+        rules, done = load_window_rules(self._conf), read_progress(self._lake, self._conf)
         windows = windows_of(rules, self._zone)
-        return all_windows(self._lake, windows, events_of(rules), to_micros(watermark))
+        known = done.minutes if done else last_sequence(self._lake)
+        return all_windows(self._lake, windows, events_of(rules), to_micros(watermark), known)
 
     def replace(
         self, differences: DataFrame, upto: datetime, watermark: datetime, summarized: int | None = None

@@ -154,6 +154,23 @@ def assert_rebuild_keeps_windows(home: Home, conf: Path) -> None:
     assert rules["none so large"].events == 1_000_000, "a rule that changes no row is in force too"
 
 
+def test_replaced_window_is_late_only_by_events_since_its_last_update(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    home = Home(spark, empty_home(spark, tmp_path), CONF)
+    home.append(Batch(arrived(("ann", 1, None, 2), ("ben", 1, None, 1)), NOBODY, 0))
+    home.update(at(1))
+    home.update(at(2))
+    minute, watermark = ("1 minute", at(1), None), from_micros(at(2))
+    assert home.published[minute][-4:-1] == ("on_time", 0, True)
+    home.append(Batch([], frozenset({"ben"}), 0))  # minutes of which the cause is no event
+    home.traffic.replace(home.traffic.differences(watermark), NOON, watermark)
+    assert home.published[minute][-4:-1] == ("on_time", 1, True)
+    home.append(Batch(arrived(("cid", 1, None, 1)), NOBODY, 0))
+    home.traffic.replace(home.traffic.differences(watermark), NOON, watermark)
+    assert home.published[minute][-4:-1] == ("late", 2, True)
+
+
 def test_minutes_of_several_updates_may_be_applied_at_once(spark: SparkSession, tmp_path: Path) -> None:
     """As after a crash: progress is in the last commit to gold.traffic, so no minute counts twice."""
     homes = [Home(spark, empty_home(spark, tmp_path / "once"), CONF)]
