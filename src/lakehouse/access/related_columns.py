@@ -33,9 +33,14 @@ _SAME_VALUES = (
         "gold.attribution.credited_value",
         "gold.attribution.credited_reporting_value",
         "gold.order_comparisons.value",
+        "gold.order_comparisons.shop_value",
+        "silver.orders.value",
         "gold.visitor_timeline.value",
+        "gold.visitor_minutes.value",
         *(f"gold.persons.value_{days}" for days in AGES),
     ),
+    ("silver.products.price", "gold.conversion_items.price", "gold.conversion_items.seen_price"),
+    ("silver.products.cost", "gold.conversion_items.cost"),
 )
 """Groups of columns with the same values. A declared mask of one applies to all."""
 
@@ -47,6 +52,7 @@ _DERIVED = {
     "event_hash": ("event_id",),
     "row_hash": ("customer_id", "order_id"),
     "version_id": ("customer_id", "order_id"),
+    "customer_version_id": ("customer_id",),
     "shop_version_id": ("order_id",),
     "order_hash": ("order_id",),
     "person_hash": ("person_id",),
@@ -56,6 +62,7 @@ _DERIVED = {
     "identity_hash": ("visitor_id", "user_id"),
     "gold.sketches.visitors": ("visitor_id",),
     "gold.sketches.order_values": ("gold.conversions.value",),
+    "gold.conversion_items.margin": ("gold.conversion_items.price", "gold.conversion_items.cost"),
     "shown_products": ("product_id",),
     "clicked_products": ("product_id",),
     "sent_names": ("silver.cost_records.campaign_name", "silver.campaign_costs.campaign_name"),

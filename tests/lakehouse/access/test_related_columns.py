@@ -40,6 +40,7 @@ def test_identity_mask_covers_derived_ids_but_not_event_ids(tmp_path: Path) -> N
     assert not [place for place in found if place[1] in ("event_id", "conversion_id", "order_id")]
     assert found["silver.sessions", "session_id"] is Mask.HASH, "derived from the visitor"
     assert found["gold.attribution", "touch_id"] is Mask.HASH, "a session's id"
+    assert found["gold.conversion_items", "customer_version_id"] is Mask.HASH, "made from the customer's id"
     assert found["gold.sketches", "visitors"] is Mask.NULL, "asks whether a visitor is in it"
 
 
@@ -56,9 +57,20 @@ def test_any_mask_covers_subjects_of_read_log(tmp_path: Path) -> None:
 def test_mask_of_conversion_value_covers_order_values_in_all_tables(tmp_path: Path) -> None:
     found = masks(tmp_path, "gold.conversions.value: 'null'")
     assert found["gold.attribution", "credited_value"] is Mask.NULL
+    assert found["gold.order_comparisons", "shop_value"] is Mask.NULL, "the shop's database has the same"
+    assert found["silver.orders", "value"] is Mask.NULL
+    assert found["gold.visitor_minutes", "value"] is Mask.NULL, "mostly of one order"
     assert found["silver.events", "properties"] is Mask.NULL, "has the value as sent"
     assert ("gold.traffic", "reporting_value") not in found
     assert ("silver.events", "url") not in found
+
+
+def test_mask_of_purchase_cost_covers_margin_of_items_but_not_price(tmp_path: Path) -> None:
+    found = masks(tmp_path, "silver.products.cost: 'null'")
+    assert found["gold.conversion_items", "cost"] is Mask.NULL
+    assert found["gold.conversion_items", "margin"] is Mask.NULL, "price less cost"
+    assert ("gold.conversion_items", "price") not in found
+    assert ("gold.campaign_performance", "cost") not in found
 
 
 def test_declared_mask_overrides_derived_mask(tmp_path: Path) -> None:
