@@ -22,7 +22,7 @@ from gold.credit.persons import all_spans, with_own_views, with_person
 from gold.credit.visit_fold import GOAL, MINUTE, all_visits
 from gold.daily.day_rules import DayRules
 from gold.daily.update import QUERIES, Daily
-from gold.gate.gate_view import check_backlog, pin_to_gate
+from gold.gate.gate_view import pin_for_rebuild
 from gold.items.conversion_items import ConversionItems
 from gold.orders.order_comparisons import OrderComparisons
 from gold.publish import PublishRules
@@ -112,9 +112,7 @@ class _History:
 
 
 class RebuildInputs:
-    """All rows of gold, computed from approved rows of silver.
-
-    They may be ahead of publish. Publish computes the same rows when it reaches this input.
+    """All rows of gold, computed from what publish has processed of silver; see `pin_for_rebuild`.
 
     Args:
         run: the context of the rebuild. Its tables share visits and credit, unless silver or the rules change
@@ -124,7 +122,7 @@ class RebuildInputs:
     def __init__(self, run: JobContext) -> None:
         self._settings = run.settings
         self._lake = Lakehouse(run.spark, run.settings, "publish")
-        pin_to_gate(self._lake, check_backlog(run))
+        pin_for_rebuild(run, self._lake)
         last = Ledger(run.lake).last("publish")
         self._upto: datetime = last.position if last else EPOCH
         self._watermark: datetime = (last.watermark if last else None) or EPOCH

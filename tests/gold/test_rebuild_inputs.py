@@ -1,4 +1,4 @@
-"""Gold tables rebuilt in one run share their computed inputs."""
+"""Inputs of a rebuild of gold: what publish has processed, computed once for all tables."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -8,15 +8,54 @@ import pytest
 from pyspark.sql import SparkSession
 
 from gold import rebuild_definitions
-from gold.rebuild_definitions import RebuildInputs
-from kit.pipeline import read_rows, run_jobs
+from gold.rebuild_definitions import DEFINITIONS, RebuildInputs
+from kit.oracle import Oracle
+from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.planted import shop
-from kit.records import NOON, Bronze
+from kit.records import NOON, Bronze, Record, message, rate, record
 from kit.spark import empty_home
 from lakehouse.run.job import JobContext
+from lakehouse.run.rebuild import rebuild_job
+
+pytestmark = pytest.mark.long
+
+ORDER = {"order_id": "o1", "total": "10", "currency": "USD"}
 
 
-@pytest.mark.long
+def sent(uid: str, day: int, type_: str, url: str = "https://shop.example/", **fields: Any) -> Record:
+    return record(
+        message(uid, "ann", type_, NOON + timedelta(days=day), context={"page": {"url": url}}, **fields)
+    )
+
+
+@pytest.mark.parametrize("table", ["gold.touches", "gold.conversions"])
+def test_publish_after_a_rebuild_credits_late_touch_and_applies_late_rate(
+    table: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The rebuild comes while silver has them and gold has not."""
+    settings = empty_home(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    bronze.commit(
+        [
+            rate("USD", "0.9", NOON),
+            sent("page", 10, "page"),
+            sent("order", 10, "Order Completed", properties=ORDER),
+        ]
+    )
+    run_jobs(spark, settings)
+    bronze.commit(
+        [
+            rate("USD", "0.5", NOON + timedelta(days=9)),
+            sent("mail", 5, "page", "https://shop.example/?utm_medium=email"),
+        ]
+    )
+    run_jobs(spark, settings, "refine", "repair")
+    job = rebuild_job(DEFINITIONS, [table])
+    job.body(JobContext(job.name, spark.newSession(), settings, once=True))
+    run_jobs(spark, settings, "publish")
+    assert_as_the_oracle(settings, Oracle.over(bronze.stored))
+
+
 def test_rebuild_reuses_computed_visits_until_silver_changes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,9 @@ from lakehouse.timestamps import EPOCH
 _SILVER = {name: job for name, job in first_writers("silver").items() if job != "dimensions"}
 """Every table of silver, so that none bypasses the gate, but those of the shop's database."""
 
+_REBUILDS = ("rebuild", "replay")
+"""Jobs that replace all rows of a table of silver."""
+
 _REPAIRED = tuple(table.name for table in (*FOLDED, SEARCH_RESULTS))
 """Tables of refine that repair changes too."""
 
@@ -49,9 +52,36 @@ def pin_batch(lake: Lakehouse, upto: datetime, batch: Batch) -> Batch:
         side_input[1] > upto or any(approved.hides(name, "repair", *side_input) for name in _REPAIRED)
     ):
         batch = replace(batch, side_input_upto=batch.side_input_after)
-    of_repair = PinnedTables(lake, min(upto, batch.side_input_upto), _SILVER)
-    lake.pinned = lambda name: (of_repair if _SILVER.get(name) == "repair" else approved)(name)
+    _pin_both(lake, approved, PinnedTables(lake, min(upto, batch.side_input_upto), _SILVER))
     return batch
+
+
+def pin_for_rebuild(run: JobContext, lake: Lakehouse) -> None:
+    """Pin silver for a rebuild of gold: to what publish has processed.
+
+    Publish finds the rows that new events affect by what differs from gold. A table of gold with later rows
+    would leave no difference to find. If silver has been rebuilt since, there is no version of it without the
+    later rows: then all of gold has to be rebuilt, up to what the gate approves.
+
+    Args:
+        run: the context of the rebuild.
+        lake: the tables that the rebuild reads.
+
+    Raises:
+        MillraceError: if silver has been rebuilt, and expectations on the later rows are not met.
+    """
+    last = Ledger(run.lake).last("publish")
+    position, heard = (last.position, last.heard or EPOCH) if last else (EPOCH, EPOCH)
+    rows = PinnedTables(lake, position, _SILVER)
+    if any(rows.hides_job(name, _REBUILDS) for name in _SILVER):
+        pin_to_gate(lake, check_backlog(run))
+    else:
+        _pin_both(lake, rows, PinnedTables(lake, min(position, heard), _SILVER))
+
+
+def _pin_both(lake: Lakehouse, rows: PinnedTables, side_input: PinnedTables) -> None:
+    """Pin the tables of repair to the side input, and the others to the rows."""
+    lake.pinned = lambda name: (side_input if _SILVER.get(name) == "repair" else rows)(name)
 
 
 def pin_to_published(lake: Lakehouse, published: Entry) -> None:
@@ -73,7 +103,7 @@ def unpin(lake: Lakehouse) -> None:
 
 
 def check_backlog(run: JobContext) -> datetime:
-    """Evaluate expectations on rows of silver that publish has not seen: a rebuild of gold includes them.
+    """Evaluate expectations on rows of silver that publish has not seen, as a rebuild of gold includes them.
 
     Returns:
         Ingest stamp up to which all rows are approved.

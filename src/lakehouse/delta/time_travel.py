@@ -1,7 +1,7 @@
 """Time travel by ingest stamp: the version of a table that contains the input up to a stamp."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from lakehouse.delta.commit_log import Commit
@@ -49,6 +49,11 @@ class PinnedTables:
         self(name)
         stamps = (each.get("upto", 0) for _, each in self._later[name] if each.get("job") == job)
         return any(to_micros(after) < stamp <= to_micros(upto) for stamp in stamps)
+
+    def hides_job(self, name: str, jobs: Collection[str]) -> bool:
+        """Whether a commit of one of these jobs is behind a pinned table's version."""
+        self(name)
+        return any(each.get("job") in jobs for _, each in self._later[name])
 
 
 def _noted(commits: Iterable[Commit], read: list[Commit]) -> Iterator[Commit]:

@@ -46,8 +46,17 @@ def processed_through(run: JobContext, job: str, table: str) -> datetime:
     return max(last.position if last else EPOCH, filled or EPOCH)
 
 
-def rebuild_job(definitions: Definitions, tables: Sequence[str]) -> Job:
+def rebuild_job(
+    definitions: Definitions,
+    tables: Sequence[str],
+    before_gold: Callable[[JobContext], None] = lambda _: None,
+) -> Job:
     """The job that rebuilds tables, in the order of their definitions.
+
+    Args:
+        definitions: of all tables that can be rebuilt.
+        tables: the tables to rebuild.
+        before_gold: called before the first table of gold, after those of silver.
 
     Raises:
         MillraceError: for a table that can't be rebuilt.
@@ -58,7 +67,7 @@ def rebuild_job(definitions: Definitions, tables: Sequence[str]) -> Job:
                 f"{name} is not a table that can be rebuilt", f"Tables that can be: {', '.join(definitions)}"
             )
     chosen = {name: definition for name, definition in definitions.items() if name in tables}
-    return Job("rebuild", lambda run: _rebuild_all(run, chosen))
+    return Job("rebuild", lambda run: _rebuild_all(run, chosen, before_gold))
 
 
 def stale_after(definitions: Definitions) -> list[str]:
@@ -67,10 +76,15 @@ def stale_after(definitions: Definitions) -> list[str]:
     return [table for table in downstream_of(definitions) if table not in written]
 
 
-def _rebuild_all(run: JobContext, definitions: Definitions) -> None:
+def _rebuild_all(
+    run: JobContext, definitions: Definitions, before_gold: Callable[[JobContext], None]
+) -> None:
     """Rebuild tables one by one; log which others are stale after that."""
     run.tune_for_batch(max(run.settings.max_batch_rows, run.lake.read(KAFKA_RECORDS.name).count()))
+    of_gold = [name for name in definitions if TABLES[name].layer == "gold"]
     for name, definition in definitions.items():
+        if name in of_gold[:1]:
+            before_gold(run)
         if run.stop.is_set():
             return
         _rebuild(run, name, definition)

@@ -15,5 +15,7 @@ def rebuild(
     """
     from millrace.commands.release import carry_out
     from millrace.local.requests.engine_commands import REBUILD
+    from millrace.operations.rebuild import has_gold
 
-    carry_out(REBUILD, *tables)
+    first = ("refine", "repair", "publish") if has_gold(tables) else ()
+    carry_out(REBUILD, *tables, first=first)

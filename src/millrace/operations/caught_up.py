@@ -1,4 +1,4 @@
-"""Holds the locks of silver and gold while gold has what silver has: what an erasure starts from."""
+"""Waits until gold has what silver has: what an erasure and a rebuild of gold start from."""
 
 import math
 import time
@@ -66,6 +66,25 @@ def caught_up(run: JobContext, stopped: MillraceError) -> Iterator[JobContext]:
                 wait.drains = True
             ledger.wait(sequence, run.settings.trigger_interval.total_seconds(), run.stop)
     raise stopped
+
+
+def wait_for_publish(run: JobContext) -> None:
+    """Wait until publish has processed what refine and repair have now, or the job is stopped.
+
+    Raises:
+        MillraceError: if gold is held back, or repair and publish make no progress.
+    """
+    ledger = Ledger(run.lake)
+    refined, repaired = (_position(ledger.last(job)) for job in ("refine", "repair"))
+    wait = _Wait(run, ledger)
+    while not run.stop.is_set():
+        require_open(run.lake)
+        sequence, published = ledger.sequence, ledger.last("publish")
+        heard = (published.heard if published else None) or EPOCH
+        if _position(published) >= refined and heard >= repaired:
+            return
+        wait.report()
+        ledger.wait(sequence, run.settings.trigger_interval.total_seconds(), run.stop)
 
 
 class _Wait:

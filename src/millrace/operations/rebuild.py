@@ -8,21 +8,35 @@ from lakehouse.run.rebuild import Definitions, rebuild_job
 
 
 def rebuild_unless_held(tables: Sequence[str]) -> Job:
-    """The job that rebuilds tables. Tables of gold need an open gate, since a rebuild reads all of silver.
+    """The job that rebuilds tables. Tables of gold need an open gate, and wait until publish has caught up.
 
     Raises:
         MillraceError: for a table that can't be rebuilt.
     """
-    job = rebuild_job(definitions(), tables)
+    job = rebuild_job(definitions(), tables, _catch_up)
 
     def rebuild(run: JobContext) -> None:
-        if any(name.startswith("gold.") for name in tables):
+        if has_gold(tables):
             from lakehouse.quality.gate_log import require_open
 
             require_open(run.lake)
         job.body(run)
 
     return Job(job.name, rebuild)
+
+
+def has_gold(tables: Sequence[str]) -> bool:
+    """Whether one of the tables is of gold."""
+    return any(name.startswith("gold.") for name in tables)
+
+
+def _catch_up(run: JobContext) -> None:
+    """Let publish process what a rebuild of silver has in its tables; see `pin_for_rebuild`."""
+    from millrace.operations.caught_up import catch_up, wait_for_publish
+
+    if run.settings.catalog:
+        catch_up(run)
+    wait_for_publish(run)
 
 
 def definitions() -> Definitions:

@@ -1,4 +1,4 @@
-"""The wait of an erasure for repair and publish, under a steady load, without tables."""
+"""The waits of an erasure and a rebuild for repair and publish, under a steady load, without tables."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from lakehouse.errors import MillraceError
 from lakehouse.run.draining import is_draining
 from lakehouse.run.ledger import Entry
 from millrace.operations import caught_up as module
-from millrace.operations.caught_up import caught_up
+from millrace.operations.caught_up import caught_up, wait_for_publish
 
 HOME = Path("home")
 STOPPED = MillraceError("the job was stopped", "Run it again")
@@ -127,6 +127,26 @@ def test_refine_is_drained_once_it_has_what_had_arrived_and_one_batch_is_behind(
     with caught_up(run, STOPPED):
         assert ledger.drained_since == 5, "they follow in the fourth wait"
         assert ledger.at["refine"] >= 9
+
+
+@pytest.mark.parametrize("heard_late", [False, True])
+def test_rebuild_of_gold_waits_for_what_silver_has_and_drains_nothing(load: Load, heard_late: bool) -> None:
+    ledger, run = load(SteadyLoad(backlog=3, heard_late=heard_late)), context()
+    ledger.at |= {"ingest": 9, "refine": 8, "repair": 7}
+    wait_for_publish(run)
+    assert 8 <= ledger.at["publish"] < ledger.at["refine"]
+    assert ledger.heard >= 7
+    assert ledger.sequence == 4
+    assert ledger.drained_since is None
+
+
+def test_rebuild_of_gold_does_not_wait_once_it_is_stopped_or_publish_has_caught_up(load: Load) -> None:
+    ledger, run = load(SteadyLoad()), context()
+    run.stop.set()
+    wait_for_publish(run)
+    ledger.at, ledger.heard = dict.fromkeys(ledger.at, 1), 1
+    wait_for_publish(context())
+    assert ledger.sequence == 0
 
 
 class Lagging(SteadyLoad):
