@@ -28,11 +28,15 @@ def sent(uid: str, day: int, type_: str, url: str = "https://shop.example/", **f
     )
 
 
-@pytest.mark.parametrize("table", ["gold.touches", "gold.conversions"])
+LATE_TOUCH = sent("mail", 5, "page", "https://shop.example/?utm_medium=email")
+LATE_RATE = rate("USD", "0.5", NOON + timedelta(days=9))
+
+
+@pytest.mark.parametrize(("late", "table"), [(LATE_TOUCH, "gold.touches"), (LATE_RATE, "gold.conversions")])
 def test_publish_after_a_rebuild_credits_late_touch_and_applies_late_rate(
-    table: str, spark: SparkSession, tmp_path: Path
+    late: Record, table: str, spark: SparkSession, tmp_path: Path
 ) -> None:
-    """The rebuild comes while silver has them and gold has not."""
+    """The rebuild comes while silver has it and gold has not."""
     settings = empty_home(spark, tmp_path)
     bronze = Bronze(spark, settings)
     bronze.commit(
@@ -43,12 +47,7 @@ def test_publish_after_a_rebuild_credits_late_touch_and_applies_late_rate(
         ]
     )
     run_jobs(spark, settings)
-    bronze.commit(
-        [
-            rate("USD", "0.5", NOON + timedelta(days=9)),
-            sent("mail", 5, "page", "https://shop.example/?utm_medium=email"),
-        ]
-    )
+    bronze.commit([late])
     run_jobs(spark, settings, "refine", "repair")
     job = rebuild_job(DEFINITIONS, [table])
     job.body(JobContext(job.name, spark.newSession(), settings, once=True))

@@ -72,8 +72,12 @@ def test_person_of_a_request_is_erased_and_certified(spark: SparkSession, settin
         "silver.events",
         "gold.touches",
     }
+    revised = "SELECT count_if(pane = 'on_time' AND revision > 0) FROM gold.traffic"
+    before = spark.sql(revised).first()
     run(spark, settings, request=number)
     assert search(spark, *texts).places == []
+    assert spark.sql(revised).first() > before == (0,)
+    assert spark.sql("SELECT count_if(pane = 'late') FROM gold.traffic").first() == (0,), "no event was late"
     assert sorted(visitors(spark)) == sorted(others)
     assert search(spark, others[0]).places != []
     request = Register(settings.home).find(number)
