@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from lakehouse.access.role import Role
 from lakehouse.readers.positions import snapshot_versions
@@ -75,7 +76,7 @@ class Hub:
         self._poller = LogPoller(tables) if tables.is_local else None  # a catalog answers slowly
         self._channels: dict[str, Channel] = {}
         self._opened_by: dict[str, str] = {}
-        self._opening: dict[str, asyncio.Lock] = {}
+        self._opening: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def start(self) -> None:
         """Prepare for queries."""
@@ -96,12 +97,8 @@ class Hub:
         key = wanted.digest(role)
         async with self._opening.setdefault(key, asyncio.Lock()):
             if key not in self._channels:
-                try:
-                    self._require_room(reader)
-                    source = await self.open_source(wanted, role, reader)
-                except BaseException:
-                    self._opening.pop(key, None)
-                    raise
+                self._require_room(reader)
+                source = await self.open_source(wanted, role, reader)
                 self._channels[key] = Channel(
                     source,
                     key[:TOKEN_DIGITS],
@@ -208,4 +205,3 @@ class Hub:
             return
         channel.stop()
         del self._channels[key], self._opened_by[key]
-        self._opening.pop(key, None)
