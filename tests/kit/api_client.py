@@ -24,7 +24,11 @@ _INTERVALS = (
 
 @contextmanager
 def api_client(
-    home: Path, conf: Path | None = None, address: str = THIS_MACHINE, heartbeat: float = 15.0
+    home: Path,
+    conf: Path | None = None,
+    address: str = THIS_MACHINE,
+    heartbeat: float = 15.0,
+    hosts: frozenset[str] = frozenset({THIS_MACHINE}),
 ) -> Iterator[TestClient]:
     """A client of an application that polls for changes every 0.1 seconds.
 
@@ -33,13 +37,14 @@ def api_client(
         conf: folder of access.yml; by default, that of the home.
         address: the client address of requests, which are sent to loopback.
         heartbeat: interval in seconds.
+        hosts: to which webhooks may be sent.
     """
     hub, terms = Hub(FolderTables(home / "warehouse"), Limits()), Terms(heartbeat=heartbeat)
     app = application(
         hub,
         terms,
         30.0,
-        Site(home, conf or home / "conf", webhook_hosts=frozenset({"127.0.0.1"}), trusts_local=True),
+        Site(home, conf or home / "conf", webhook_hosts=hosts, trusts_local=True),
     )
     with ExitStack() as stack:
         for name in _INTERVALS:

@@ -18,7 +18,7 @@ from serving.api.sessions import COOKIE, Session, Sessions
 
 TOKEN_HEADER = "millrace-token"
 """The header of a token where a proxy takes `Authorization`, as in front of an app of a workspace."""
-_LOCAL_NAME = "(local)"
+LOCAL_NAME = "(local)"
 """Name of readers on this machine; tokens can't have it."""
 _POLICY_SECONDS = 1.0
 
@@ -56,7 +56,7 @@ class Reader:
     @property
     def is_local(self) -> bool:
         """Whether it reads from this machine, without a token."""
-        return self.name == _LOCAL_NAME
+        return self.name == LOCAL_NAME
 
 
 class Readers:
@@ -112,7 +112,7 @@ class Readers:
 
     def role_of(self, name: str) -> Role | None:
         """The current role of a reader by name; None if the reader may no longer read."""
-        found = self._by_machine() if name == _LOCAL_NAME else self._first(lambda token: token.name == name)
+        found = self._by_machine() if name == LOCAL_NAME else self._first(lambda token: token.name == name)
         return None if found is None else found.role
 
     def _reader(self, look: Callable[[], _Found | None], since: int | None = None) -> Reader:
@@ -151,7 +151,7 @@ class Readers:
             return None
         policy = self._policy()
         role = policy.role(ADMIN) if policy.is_empty else policy.local_role
-        return None if role is None else _Found(_LOCAL_NAME, role)
+        return None if role is None else _Found(LOCAL_NAME, role)
 
 
 def is_from_here(connection: HTTPConnection) -> bool:

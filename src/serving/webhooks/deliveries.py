@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 from lakehouse.access.read_log import Reads
@@ -28,6 +28,7 @@ class Deliveries:
         store: the webhooks.
         terms: settings of subscriptions.
         retries: settings of retries.
+        hosts: hosts to which webhooks may be sent, in addition to this machine.
         reads: records what receivers have got; None: nothing is recorded.
     """
 
@@ -38,6 +39,7 @@ class Deliveries:
         store: WebhookStore,
         terms: Terms,
         retries: Retries,
+        hosts: Collection[str] = (),
         reads: Reads | None = None,
     ) -> None:
         self._hub = hub
@@ -45,6 +47,7 @@ class Deliveries:
         self._store = store
         self._terms = terms
         self._retries = retries
+        self._hosts = hosts
         self._reads = reads
         self._owner = uuid.uuid4().hex
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -86,6 +89,7 @@ class Deliveries:
                 self._retries,
                 self._owner,
                 name,
+                self._hosts,
                 self._reads,
             )
             self._running[name] = asyncio.create_task(delivery.run())

@@ -3,13 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from lakehouse.access.read_log import Reads
 from lakehouse.access.role import Role
 from lakehouse.errors import MillraceError
+from serving.api.readers import LOCAL_NAME
 from serving.stream.hub import Hub
 from serving.stream.resume_token import versions_in
 from serving.stream.seen_versions import SeenVersions
@@ -17,6 +18,7 @@ from serving.stream.subscription import Terms
 from serving.webhooks.groups import follow
 from serving.webhooks.sender import Answer, Sender
 from serving.webhooks.store import WebhookStore
+from serving.webhooks.target import check_target
 from serving.webhooks.webhook import Pending, Webhook
 
 _LOG = logging.getLogger("serving")
@@ -57,6 +59,7 @@ class Delivery:
         retries: settings of retries.
         owner: this node's name in the lease.
         webhook_id: id of the webhook.
+        hosts: hosts to which webhooks may be sent, in addition to this machine.
         reads: records what receivers have got; None: nothing is recorded.
     """
 
@@ -69,6 +72,7 @@ class Delivery:
         retries: Retries,
         owner: str,
         webhook_id: str,
+        hosts: Collection[str] = (),
         reads: Reads | None = None,
     ) -> None:
         self._hub = hub
@@ -78,6 +82,7 @@ class Delivery:
         self._retries = retries
         self._owner = owner
         self._id = webhook_id
+        self._hosts = hosts
         self._reads = reads
 
     async def run(self) -> None:
@@ -100,6 +105,7 @@ class Delivery:
 
     async def _deliver(self, webhook: Webhook) -> None:
         role = self._role(webhook)
+        check_target(webhook.url, self._hosts, is_local=webhook.reader == LOCAL_NAME)
         sender = Sender(webhook, self._retries.timeout)
         seen = SeenVersions(self._reads, webhook.reader, role.name, webhook.wanted)
         try:

@@ -56,7 +56,7 @@ class Webhooks:
         self._terms = terms
         self._hosts = hosts
         self._store = WebhookStore(home / "serve" / FILE)
-        self._deliveries = Deliveries(hub, readers.role_of, self._store, terms, Retries(), reads)
+        self._deliveries = Deliveries(hub, readers.role_of, self._store, terms, Retries(), hosts, reads)
 
     @property
     def routes(self) -> list[BaseRoute]:

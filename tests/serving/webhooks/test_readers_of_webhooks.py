@@ -1,6 +1,7 @@
-"""A webhook belongs to the token that registered it, and reads with the token's current role."""
+"""A webhook belongs to the token that registered it, reads with its current role, and is sent to allowed hosts."""
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -110,4 +111,25 @@ def test_pending_delivery_is_replaced_when_role_is_narrowed(client: TestClient, 
         receiver.script.clear()
         eventually(lambda: [row["step"] for row in receiver.table()] == ["click"], 60)
         assert all(b'"visit"' not in body for delivery, body in receiver.attempts if delivery != first)
+        assert receiver.faults == []
+
+
+def test_webhook_pauses_while_its_host_is_not_allowed(home: Path) -> None:
+    def served(*hosts: str) -> AbstractContextManager[TestClient]:
+        return api_client(home, home / "conf", address="10.0.0.7", hosts=frozenset(hosts))
+
+    def last_error(client: TestClient) -> str:
+        return str(listed(client, "one")[0]["last_error"])
+
+    with delivered() as receiver:
+        with served("127.0.0.1") as client:
+            register(client, receiver, "one")
+            eventually(lambda: len(receiver.table()) == 2)
+        before = len(receiver.attempts)
+        add(home, 2)
+        with served() as client:
+            eventually(lambda: "webhook_hosts" in last_error(client), what="the reason is stored")
+            assert len(receiver.attempts) == before
+        with served("127.0.0.1"):
+            eventually(lambda: len(receiver.table()) == 4)
         assert receiver.faults == []
