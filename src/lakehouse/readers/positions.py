@@ -117,11 +117,11 @@ def _read(text: str) -> int | None:
     """A position in microseconds; None for the latest."""
     if text == LATEST:
         return None
-    if text.isdecimal():
-        return int(text)
     try:
+        if text.isdecimal():
+            return int(text)
         return to_micros(datetime.fromisoformat(text.replace("Z", "+00:00")))
-    except ValueError:
+    except ValueError:  # also for more digits than Python reads
         raise MillraceError(
             f"{text!r} is no position",
             "Give a time as 2026-11-02T10:30:00Z, microseconds since 1970, or latest",

@@ -95,7 +95,7 @@ def test_versions_as_of_a_position_are_the_same_after_the_clock_was_set_back(hom
     assert [versions_as_of(tables, position) for position in positions] == expected
 
 
-@pytest.mark.parametrize("position", ["yesterday", "1970-01-01T00:00:00Z"])
+@pytest.mark.parametrize("position", ["yesterday", "1970-01-01T00:00:00Z", "9" * 5000])
 def test_position_that_is_none_is_an_error(home: Path, position: str) -> None:
     with pytest.raises(MillraceError, match="position"):
         find_position(open_tables(load_settings(home=home)), position)
