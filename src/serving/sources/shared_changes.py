@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
@@ -21,7 +22,7 @@ class SharedChanges:
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
-        self._reading: dict[_Key, threading.Lock] = {}
+        self._reading: WeakValueDictionary[_Key, threading.Lock] = WeakValueDictionary()
         self._kept: OrderedDict[_Key, pa.Table] = OrderedDict()
         self._bytes = 0
 
@@ -50,7 +51,6 @@ class SharedChanges:
 
     def _keep(self, key: _Key, found: pa.Table) -> None:
         with self._lock:
-            self._reading.pop(key, None)
             self._kept[key] = found
             self._bytes += found.nbytes
             while self._bytes > self._most_bytes:

@@ -1,5 +1,6 @@
 """Changes of a commit are read once for all readers, and separately for a recreated table."""
 
+import gc
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from kit.live_table import LiveTable
 from lakehouse.contracts.gold import TOUCHES
 from lakehouse.delta.changes import read_changes
+from lakehouse.errors import MillraceError
 from lakehouse.readers import folder_tables
 from lakehouse.readers.folder_tables import FolderTables
 from serving.sources.shared_changes import SharedChanges
@@ -64,6 +66,16 @@ def test_changes_of_recreated_table_are_read_again(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "warehouse")
     again = LiveTable(tmp_path, rows=5, seed=9)
     assert read_all(shared, again, 0, 1) == read_changes(again.folder, TOUCHES, 0, 1).to_pylist() != before
+
+
+def test_locks_are_kept_only_while_changes_are_read(tmp_path: Path) -> None:
+    table, shared = LiveTable(tmp_path, rows=5), SharedChanges(1 << 20)
+    for _ in range(2):
+        read_all(shared, table, 0, 1)
+    with pytest.raises(MillraceError, match="can't be read"):
+        read_all(shared, table, 1, 2)
+    gc.collect()  # of the error, whose frames have the lock
+    assert len(shared._reading) == 0
 
 
 def read_all(shared: SharedChanges, table: LiveTable, after: int, upto: int) -> list[Any]:
