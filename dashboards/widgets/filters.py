@@ -6,7 +6,7 @@ import data_source
 import streamlit as st
 from metrics.campaigns import campaign_names, channel_names
 from metrics.traffic import extent
-from period import CHOICES, DATES, DEFAULT, Period, chosen_period
+from period import ALL, CHOICES, DATES, DEFAULT, Period, chosen_period
 from query_scope import Scope
 from tables.table_cache import Look
 
@@ -14,11 +14,13 @@ from widgets.formatting import plain_text
 
 PERIOD, CHANNEL, CAMPAIGN, FROM, TO = "period", "channel", "campaign", "from", "to"
 
+_USES = "filters-used"  # session state: the filters that the current page uses
 _NOT_HERE = "Doesn't apply to this page."
 
 
 def show(look: Look, uses: tuple[str, ...]) -> None:
-    """Show the filters in one row. Filters that a page does not use are disabled."""
+    """Show the filters in one row. Filters that a page does not use are disabled, and not in its scope."""
+    st.session_state[_USES] = uses
     ends = look.figure(extent)
     if ends is None or not uses:
         return
@@ -43,18 +45,21 @@ def show(look: Look, uses: tuple[str, ...]) -> None:
 
 
 def scope(look: Look) -> Scope | None:
-    """The filter values; None if there are no events yet."""
+    """The values of the filters that the page uses; None if there are no events yet.
+
+    Filters that it does not use keep their values for other pages, and select everything here.
+    """
     ends = look.figure(extent)
     if ends is None:
         return None
-    choice = st.session_state.get(PERIOD) or DEFAULT
+    uses = st.session_state[_USES]
+    choice = (st.session_state.get(PERIOD) or DEFAULT) if PERIOD in uses else ALL
     dates = tuple(sorted(day for day in map(st.session_state.get, (FROM, TO)) if isinstance(day, date)))
     period = chosen_period(choice, *ends, data_source.ZONE, dates if choice == DATES else ())
-    return Scope(
-        period,
-        tuple(sorted(st.session_state.get(CHANNEL) or ())),
-        tuple(sorted(st.session_state.get(CAMPAIGN) or ())),
+    channels, campaigns = (
+        tuple(sorted(st.session_state.get(key) or ())) if key in uses else () for key in (CHANNEL, CAMPAIGN)
     )
+    return Scope(period, channels, campaigns)
 
 
 def _date(label: str, key: str, days: tuple[date, date], default: date) -> None:

@@ -47,3 +47,27 @@ def test_cohort_is_as_old_as_on_the_last_business_day(
 ) -> None:
     monkeypatch.setattr(data_source, "ZONE", zone)
     assert metrics(open_page(home, "cohorts"))["Back within 7 days"] == share
+
+
+def test_disabled_channel_filter_is_not_applied_on_campaigns(open_page: Any, shop_home: Path) -> None:
+    page = open_page(shop_home, "campaigns", period="All", channel="Email", by="Channel")
+    assert page.multiselect(key="channel").disabled
+    performance, _, credit = (table.value for table in page.dataframe)
+    assert set(credit["channel"]) > {"Email"}
+    assert credit["conversions"].sum() == pytest.approx(performance["conversions"].sum(), abs=0.1)
+
+
+def test_channel_chosen_on_overview_applies_again_after_campaigns(open_page: Any, shop_home: Path) -> None:
+    page = open_page(shop_home, "overview", period="All")
+    page.multiselect(key="channel").select("Email").run()
+    events = metrics(page)["Events"]
+    page.switch_page("views/campaigns.py").run()
+    assert set(page.dataframe[2].value["campaign"]) > {"no campaign · Direct"}
+    page.switch_page("views/overview.py").run()
+    assert metrics(page)["Events"] == events
+
+
+def test_latest_conversions_to_choose_from_are_of_any_time(open_page: Any, shop_home: Path, sql: Any) -> None:
+    [(conversions,)] = sql("SELECT count(*) FROM gold.conversions")
+    page = open_page(shop_home, "conversion")
+    assert len(page.dataframe[0].value) == min(50, conversions)
