@@ -58,6 +58,11 @@ def is_counted() -> pl.Expr:
     return pl.col("is_counted").fill_null(value=True)
 
 
+def touches() -> pl.Expr:
+    """The number of touches. A conversion without one has a single row of gold.attribution, at position 0."""
+    return (pl.col("position") > 0).sum().cast(pl.Int64)
+
+
 def label_of(by: str) -> pl.Expr:
     """The label of a credit: the dimension's value, or `no <dimension> · <channel>` if it is null."""
     if by == "channel":
@@ -108,10 +113,10 @@ def channel_credit(ask: Ask, start: datetime, end: datetime) -> pl.DataFrame:
 
 
 def _behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
-    columns = ("conversion_id", "converted_at", "channel", "campaign_name", "promotion_id", "credit")
+    columns = ("conversion_id", "converted_at", "channel", "campaign_name", "promotion_id", "position")
     query = Query(
         "gold.attribution",
-        (*columns, "credited_reporting_value"),
+        (*columns, "credit", "credited_reporting_value"),
         order=("-converted_at", "conversion_id"),
         limit=_ROWS,
     )
@@ -122,7 +127,7 @@ def _behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
     return (
         rows.group_by("conversion_id", "converted_at")
         .agg(
-            touches=pl.len(),
+            touches=touches(),
             earner=earner,
             credit=pl.col("credit").sum(),
             reporting_value=pl.when(value.count() > 0).then(value.sum()).cast(pl.Float64),

@@ -8,7 +8,7 @@ from query_scope import Scope
 from tables.query import Measure, Query
 from tables.table_cache import Ask
 
-from metrics.attribution import is_counted
+from metrics.attribution import is_counted, touches
 from millrace.explain.trail_steps import WORDS, in_words
 
 CONVERTED = "converted"
@@ -39,7 +39,7 @@ class Journeys:
         conversions: number of conversions.
         single: number of conversions with at most one touch.
         reporting_value: value of all conversions, refunds and cancellations taken off.
-        touches: mean number of touches.
+        touches: mean number of touches; a conversion without one counts with 0.
         paths: path, conversions, reporting_value, touches, days (mean time to convert); most first.
         flow: step (0 is the conversion, 1 the last touch, …), source, target, conversions.
         times: band, conversions; all bands, in order, and a longer one if it has conversions.
@@ -97,7 +97,7 @@ def trail_steps(ask: Ask, scope: Scope) -> pl.DataFrame:
 
 
 def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
-    """One row per conversion: conversion_id, channels (earliest first), reporting_value, waited."""
+    """One row per conversion: conversion_id, channels (earliest first), touches, reporting_value, waited."""
     channel = pl.when(pl.col("position") == 0).then(pl.lit(NO_TOUCH)).otherwise("channel")
     steps = rows.select(
         "conversion_id",
@@ -111,6 +111,7 @@ def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
         .group_by("conversion_id")
         .agg(
             channels=pl.col("way"),
+            touches=touches(),
             reporting_value=pl.col("credited_reporting_value").sum().cast(pl.Float64),
             waited=pl.col("waited").max(),
         )
@@ -124,13 +125,14 @@ def _summed(ways: pl.DataFrame, value: float, cut: bool) -> Journeys:
     by_path = ways.group_by(path.alias("path")).agg(
         conversions=pl.len().cast(pl.Int64),
         reporting_value=pl.col("reporting_value").sum(),
-        touches=length.min().cast(pl.Int64),
+        touches=pl.col("touches").min(),
         days=(pl.col("waited").dt.total_seconds() / 86_400).mean(),
         last=pl.col("channels").first().list.tail(_DEEPEST),
     )
     most_first = by_path.sort("conversions", "reporting_value", "path", descending=[True, True, False])
     top = most_first.head(_MOST_PATHS).drop("last")
-    mean, single = ways.select(length.mean().alias("mean"), (length <= 1).sum().alias("single")).row(0)
+    count = pl.col("touches")
+    mean, single = ways.select(count.mean().alias("mean"), (count <= 1).sum().alias("single")).row(0)
     return Journeys(ways.height, single, value, mean or 0.0, top, _flow(by_path), _times(ways), cut)
 
 

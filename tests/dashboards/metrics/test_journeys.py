@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from metrics.journeys import journeys
+from metrics.journeys import Journeys, journeys
 from period import Period
 from query_scope import Scope
 from tables.polars_query import ask_frame
@@ -18,19 +18,32 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
 
 
-def times(*waits: timedelta) -> dict[str, int]:
-    """Conversions by band, after these times since their only touch."""
+def journeys_of(*rows: dict[str, Any]) -> Journeys:
+    """Journeys of counted conversions at noon, from rows of gold.attribution."""
     schema = schema_of("gold.attribution")
-    same = {"model": "linear", "channel": "Email", "position": 1, "converted_at": NOON, "is_counted": True}
-    rows = [
-        {**same, "conversion_id": str(number), "touched_at": NOON - wait} for number, wait in enumerate(waits)
-    ]
-    frame = pl.LazyFrame([{name: row.get(name) for name in schema} for row in rows], schema)
+    same = {"model": "linear", "channel": "Email", "converted_at": NOON, "is_counted": True}
+    frame = pl.LazyFrame([{name: (same | row).get(name) for name in schema} for row in rows], schema)
 
     def ask(query: Query) -> pl.DataFrame:
         return ask_frame(frame, query).collect()
 
-    return dict(journeys(ask, Scope(Period(NOON - DAY, NOON + DAY))).times.iter_rows())
+    return journeys(ask, Scope(Period(NOON - DAY, NOON + DAY)))
+
+
+def times(*waits: timedelta) -> dict[str, int]:
+    """Conversions by band, after these times since their only touch."""
+    rows = (
+        {"conversion_id": str(number), "position": 1, "touched_at": NOON - wait}
+        for number, wait in enumerate(waits)
+    )
+    return dict(journeys_of(*rows).times.iter_rows())
+
+
+def test_conversion_without_touch_counts_with_no_touches() -> None:
+    three = [{"conversion_id": "a", "position": position, "touched_at": NOON} for position in (1, 2, 3)]
+    found = journeys_of(*three, {"conversion_id": "b", "position": 0, "channel": "Direct"})
+    assert (found.conversions, found.touches, found.single) == (2, 1.5, 1)
+    assert dict(found.paths.select("path", "touches").rows()) == {"Email › Email › Email": 3, "no touch": 0}
 
 
 def test_conversion_after_more_than_30_days_has_a_band_of_its_own() -> None:
