@@ -1,7 +1,9 @@
 """People by their first touch: how many came back, and what they were worth after some days."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import polars as pl
 from query_scope import Scope
@@ -36,13 +38,13 @@ class Cohorts:
     groups: pl.DataFrame
 
 
-def cohorts(ask: Ask, scope: Scope, latest: date, by: str) -> Cohorts:
+def cohorts(ask: Ask, scope: Scope, end: datetime, by: str) -> Cohorts:
     """Group the people whose first touch has a channel and campaign in scope.
 
     Args:
         ask: runs queries.
-        scope: channels and campaigns; the period does not apply.
-        latest: the last day that has events. A cohort counts for an age if all of it was that old by then.
+        scope: channels, campaigns and the time zone of weeks; the period does not apply.
+        end: end of the data. A cohort counts for an age if everybody in it was that old by then.
         by: a column of `BY`.
     """
     columns = tuple(dict.fromkeys(("cohort_week", by)))
@@ -53,14 +55,17 @@ def cohorts(ask: Ask, scope: Scope, latest: date, by: str) -> Cohorts:
         back = Query(_TABLE, columns, (Measure(f"returning_{age}", "count"),), people.where)
         found = ask(back.only(f"returns_{age}", ">", 0))
         rows = rows.join(found, on=columns, how="left", nulls_equal=True)
-    return _grouped(rows, latest, by)
+    zone = ZoneInfo(scope.period.zone)
+    ended = {age: (end - timedelta(days=age)).astimezone(zone).date() for age in AGES}
+    return _grouped(rows, ended, by)
 
 
-def _grouped(rows: pl.DataFrame, latest: date, by: str) -> Cohorts:
+def _grouped(rows: pl.DataFrame, ended: Mapping[int, date], by: str) -> Cohorts:
+    """Group people; by age, a week counts if it had ended by a day."""
     named = rows.with_columns(_group(by).alias("group"))
     totals, groups = [], named.group_by("group").agg(pl.col("people").sum())
     for age in AGES:
-        old = named.filter(pl.col("cohort_week") + _WEEK + timedelta(days=age) <= latest + timedelta(days=1))
+        old = named.filter(pl.col("cohort_week") + _WEEK <= ended[age])
         sums_ = [pl.col(name).sum() for name in ("people", f"returning_{age}", f"value_{age}")]
         totals.append({"age": age, **_renamed(old.select(sums_).row(0))})
         of_age = (

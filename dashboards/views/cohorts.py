@@ -9,7 +9,6 @@ from charts import bar_charts
 from charts.heat_map import heat_map
 from metrics.cohorts import AGES, BY, Cohorts, cohorts
 from metrics.traffic import extent
-from period import Period
 from query_scope import Scope
 from tables.table_cache import Look
 from widgets import layout, page
@@ -26,8 +25,8 @@ def body(look: Look, scope: Scope) -> None:
     names = list(BY)
     by = st.selectbox("Rows", names, key="cohorts-by", bind="query-params", width=190)
     ends = look.figure(extent)
-    known = Period(*ends, zone=data_source.ZONE) if ends else scope.period
-    found = look.figure(cohorts, scope, known.days[1], BY[by or names[0]])
+    end = ends[1] if ends else scope.period.end
+    found = look.figure(cohorts, scope, end, BY[by or names[0]])
     if not found.people:
         layout.say_nothing(_NOBODY, bar_charts.TALL)
         return

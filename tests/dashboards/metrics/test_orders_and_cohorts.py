@@ -1,6 +1,6 @@
 """The pages Orders and Cohorts, compared with queries and with naive sums over all people."""
 
-from datetime import date, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from kit.shop_warehouse import Shop
 from kit.shown import metrics, said
 from lakehouse.contracts.orders import DIFFERENCES as IN_CONTRACT
 
-LATE = date(2026, 9, 1)
+LATE = datetime(2026, 9, 1, tzinfo=timezone.utc)
 _COUNTED = "SELECT count(*) AS n FROM gold.order_comparisons WHERE NOT is_older"
 
 
@@ -56,12 +56,12 @@ def test_cohorts_page_shows_all_people(open_page: Any, shop_home: Path, shop: Sh
 
 
 @pytest.mark.parametrize("by", BY)
-@pytest.mark.parametrize("latest", [LATE, date(2026, 4, 25)])
-def test_cohorts_equal_naive_sums(by: str, latest: date, shop_home: Path, shop: Shop) -> None:
-    found = cohorts(asking(shop_home), scope(), latest, BY[by])
+@pytest.mark.parametrize("end", [LATE, datetime(2026, 4, 25, tzinfo=timezone.utc)])
+def test_cohorts_equal_naive_sums(by: str, end: datetime, shop_home: Path, shop: Shop) -> None:
+    found = cohorts(asking(shop_home), scope(), end, BY[by])
     rows = shop.tables["gold.persons"]
     for age, people, returning, value in found.ages.rows():
-        old = [row for row in rows if row["cohort_week"] + timedelta(days=7 + age - 1) <= latest]
+        old = [row for row in rows if row["cohort_week"] + timedelta(days=7 + age) <= end.date()]
         assert people == len(old)
         assert returning == sum(row[f"returns_{age}"] > 0 for row in old)
         assert value == pytest.approx(float(sum(row[f"value_{age}"] for row in old)))
@@ -79,7 +79,7 @@ def test_cohorts_of_a_channel_leave_out_others(shop_home: Path, shop: Shop) -> N
 
 
 def scope(**more: Any) -> Scope:
-    period = object.__new__(Period)  # the page does not use it
+    period = object.__new__(Period)  # the page uses only its time zone
     return Scope(period, **more)
 
 

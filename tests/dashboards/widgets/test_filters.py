@@ -10,6 +10,7 @@ import pytest
 from kit.shown import metrics
 from kit.warehouse_builder import append_rows
 
+MINUTE = timedelta(minutes=1)
 LAST = datetime(2026, 2, 28, 23, 59, tzinfo=timezone.utc)
 FIRST = LAST - timedelta(days=4, hours=14)  # 24 February 9:59
 ENDS = {
@@ -21,14 +22,19 @@ ENDS = {
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
+    return build_home(tmp_path, LAST)
+
+
+def build_home(home: Path, last: datetime) -> Path:
+    """A home with events in two minutes, of which one is the last, and a person of the week from 16 February."""
     windows = [
         {"window_kind": kind, "window_start": at, "window_end": at + length, "events": 1}
-        for at in (FIRST, LAST)
-        for kind, length in (("1 minute", timedelta(minutes=1)), ("1 day", timedelta(days=1)))
+        for at in (FIRST, last)
+        for kind, length in (("1 minute", MINUTE), ("1 day", timedelta(days=1)))
     ]
-    append_rows(tmp_path, "gold.traffic", windows)
-    append_rows(tmp_path, "gold.persons", [{"cohort_week": date(2026, 2, 16), "value_7": 1, "returns_7": 1}])
-    return tmp_path
+    append_rows(home, "gold.traffic", windows)
+    append_rows(home, "gold.persons", [{"cohort_week": date(2026, 2, 16), "value_7": 1, "returns_7": 1}])
+    return home
 
 
 @pytest.mark.parametrize("zone", ENDS)
@@ -41,12 +47,18 @@ def test_dates_to_choose_are_business_days_with_events(
     assert (first.value, last.value) == ENDS[zone]
 
 
-@pytest.mark.parametrize(("zone", "share"), [("Pacific/Kiritimati", "100.0%"), ("UTC", "–")])
-def test_cohort_is_as_old_as_on_the_last_business_day(
-    zone: str, share: str, home: Path, open_page: Any, monkeypatch: pytest.MonkeyPatch
+WEEK_IS_OLD = {"UTC": datetime(2026, 3, 2, tzinfo=timezone.utc)}  # when everybody of the week is 7 days old
+WEEK_IS_OLD["Pacific/Kiritimati"] = WEEK_IS_OLD["UTC"] - timedelta(hours=14)
+
+
+@pytest.mark.parametrize("zone", WEEK_IS_OLD)
+@pytest.mark.parametrize(("early", "share"), [(MINUTE, "–"), (timedelta(), "100.0%")])
+def test_cohort_counts_once_everybody_in_it_is_that_old(
+    zone: str, early: timedelta, share: str, tmp_path: Path, open_page: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(data_source, "ZONE", zone)
-    assert metrics(open_page(home, "cohorts"))["Back within 7 days"] == share
+    build_home(tmp_path, WEEK_IS_OLD[zone] - early - MINUTE)
+    assert metrics(open_page(tmp_path, "cohorts"))["Back within 7 days"] == share
 
 
 def test_disabled_channel_filter_is_not_applied_on_campaigns(open_page: Any, shop_home: Path) -> None:
