@@ -1,4 +1,7 @@
-"""Rebuilds tables: each is computed from its inputs and replaced in one commit, while jobs keep running."""
+"""Rebuilds tables: each is computed from its inputs and replaced in one commit.
+
+Jobs that write tables of the same layer wait, and catch up afterwards; others keep running.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

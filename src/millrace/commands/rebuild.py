@@ -1,4 +1,4 @@
-"""`millrace rebuild`: recomputes tables from their inputs, while jobs keep running."""
+"""`millrace rebuild`: recomputes tables from their inputs."""
 
 from typing import Annotated
 
@@ -11,7 +11,8 @@ def rebuild(
     """Recompute tables from their inputs by the current rules, and replace each in one commit.
 
     Prints which tables computed from them are stale after that. While `millrace up` runs, its engine does
-    it and the jobs keep running.
+    it and the jobs keep running; those that write tables of the same layer wait for the rebuild and catch up
+    afterwards.
     """
     from millrace.commands.release import carry_out
     from millrace.local.requests.engine_commands import REBUILD
