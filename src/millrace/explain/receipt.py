@@ -13,8 +13,7 @@ from intake.log.receipts import read_receipt
 from lakehouse.errors import MillraceError
 from lakehouse.rows.duckdb_sql import text_literal
 from lakehouse.settings import Settings
-from lakehouse.timestamps import EPOCH, as_utc
-from millrace.audit.bronze_offsets import ledger_sums
+from lakehouse.timestamps import EPOCH
 from millrace.tables.duckdb_views import run_query, table_exists
 
 IN_LOG, SHED = "in the collector's log", "shed, until `millrace replay shed`"
@@ -109,8 +108,11 @@ def wait_for_receipt(settings: Settings, receipt: str, seconds: float, report: C
 
 def _published(settings: Settings) -> datetime:
     """The ingest stamp that publish has processed through, without a time zone, like query results."""
-    position = ledger_sums(settings).get("publish", {}).get("position") or EPOCH
-    return as_utc(position).replace(tzinfo=None)
+    none = EPOCH.replace(tzinfo=None)
+    if not table_exists(settings, "ops.ledger"):
+        return none
+    query = "SELECT max(position) AS position FROM ops.ledger WHERE job = 'publish'"
+    return run_query(settings, query).item() or none
 
 
 def _follow(settings: Settings, delivered: Delivered, times: dict[str, Any]) -> EventPlace:

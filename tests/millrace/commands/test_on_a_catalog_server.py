@@ -1,7 +1,8 @@
 """Commands that read the tables of a catalog through a SQL warehouse."""
 
 import json
-from datetime import date
+from contextlib import closing
+from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,24 +12,28 @@ from typer.testing import CliRunner
 
 from folds.sketches.value_sketch import sketch_values
 from folds.sketches.visitor_sketch import sketch_visitors
+from intake.log.place import DEFAULT_NODE, log_file
+from intake.log.schema import create_log, open_log
 from kit.catalog_server import CatalogServer
 from kit.warehouse_builder import append_rows, replace_rows
 from lakehouse.contracts.ops import READS
 from lakehouse.errors import MillraceError
+from lakehouse.timestamps import to_micros
 from millrace.cli import app, register_commands
 
 FUNNEL = "gold.funnel"
 COSTS, ORDERS = "silver.campaign_costs", "gold.order_comparisons"
+RECORDS, EVENTS, LEDGER = "bronze.kafka_records", "silver.events", "ops.ledger"
+TABLES = (FUNNEL, "gold.sketches", COSTS, ORDERS, RECORDS, EVENTS, LEDGER)
+AT = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 POSITION = 1_795_000_000_000_000
 
 
 @pytest.fixture(scope="module")
 def home(catalog: CatalogServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
-    replace_rows(home, FUNNEL, [])
-    replace_rows(home, "gold.sketches", [])
-    replace_rows(home, COSTS, [])
-    replace_rows(home, ORDERS, [])
+    for name in TABLES:
+        replace_rows(home, name, [])
     catalog.register(home)
     catalog.run("CREATE DATABASE IF NOT EXISTS ops")
     catalog.run(f"CREATE TABLE ops.reads ({READS.ddl}) USING delta")
@@ -66,9 +71,8 @@ def test_queries_are_translated_and_run_in_the_warehouse(catalog: CatalogServer)
     count = "sum(visitors) FILTER (WHERE visitors > 0)::INT"
     query = f"SELECT upper(step) AS step, {count} AS n FROM {FUNNEL} GROUP BY ALL"
     assert sorted(lines_of("sql", query), key=repr) == [{"step": "ORDER", "n": 1}, {"step": "VISIT", "n": 2}]
-    assert {row["table"] for row in lines_of("sql", "SHOW TABLES") if row["is_there"]} == {
-        FUNNEL, "gold.sketches", COSTS, ORDERS, "ops.reads",
-    }  # fmt: skip
+    there = {row["table"] for row in lines_of("sql", "SHOW TABLES") if row["is_there"]}
+    assert there == {*TABLES, "ops.reads"}
     assert "visitors" in {row["column_name"] for row in lines_of("sql", f"DESCRIBE {FUNNEL}")}
 
 
@@ -114,3 +118,17 @@ def test_costs_and_orders_are_read_from_the_catalog() -> None:
     assert (cost["campaign_name"], cost["days"], cost["nearest_name"]) == ("brand", 1, None)
     (order,) = lines_of("orders")
     assert (order["order_id"], order["difference"]) == ("o1", "other value")
+
+
+def test_query_waits_until_publish_has_processed_the_events_of_a_receipt(home: Path) -> None:
+    file, place = log_file(home, DEFAULT_NODE), {"topic": "events", "partition": 1, "offset": 7}
+    create_log(file)
+    with closing(open_log(file)) as log:
+        log.execute("INSERT INTO delivered VALUES ('r', 'shop', 1, 7, ?, ?)", (to_micros(AT), to_micros(AT)))
+    append_rows(home, RECORDS, [{**place, "timestamp": AT, "ingested_at": AT}])
+    append_rows(home, EVENTS, [{**place, "event_id": "e1", "event_time": AT, "ingested_at": AT}])
+    query = ("sql", f"SELECT event_id FROM {EVENTS}", "--after", "r", "--timeout", "0")
+    with pytest.raises(MillraceError, match="the events are not in gold: event"):
+        lines_of(*query)
+    append_rows(home, LEDGER, [{"job": "publish", "position": AT}])
+    assert lines_of(*query) == [{"event_id": "e1"}]
