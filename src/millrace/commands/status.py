@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from lakehouse.errors import MillraceError
 from lakehouse.settings import load_settings
 
 
@@ -11,7 +12,11 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Keep the view open and up to date.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Show processes, jobs and their lag, topic lag, rows by table, watermark and last errors."""
+    """Show processes, jobs, topic lag, tables, watermark and last errors of a home.
+
+    Jobs have their lag, tables their rows and how far they are behind bronze: the ingest time between the
+    last record in bronze and the last one that is in the table.
+    """
     from rich.console import Console
 
     from millrace.local.process.state_files import one_line
@@ -21,6 +26,11 @@ def status(
     from millrace.shutdown_signal import ShutdownSignal
 
     settings = load_settings()
+    if settings.catalog:
+        raise MillraceError(
+            f"`millrace status` is about a home, and the tables are in the catalog {settings.catalog}",
+            'See page Pipeline, or `millrace sql "SELECT * FROM ops.ledger"`; for the home, unset MILLRACE_CATALOG',
+        )
     if watch and not as_json:
         with ShutdownSignal().on_signals() as stop:
             poll.watch(settings, is_running=lambda: not stop.requested)
