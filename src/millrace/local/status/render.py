@@ -138,9 +138,11 @@ def _behind(waiting: dict[str, Any]) -> tuple[str, str]:
 
 
 def _tables(snapshot: Snapshot) -> RenderableType:
-    table = _table("table", right=("rows",))
+    """Rows of each table, and how far it is behind bronze, in ingest time."""
+    table = _table("table", right=("rows", "behind"))
     for name, rows in snapshot.rows.items():
-        table.add_row(name, f"{rows:,}")
+        seconds = snapshot.freshness.get(name)
+        table.add_row(name, f"{rows:,}", "" if seconds is None else f"{seconds:,.0f} s")
     return table
 
 

@@ -34,6 +34,7 @@ class Snapshot:
         processes: processes by name, from the supervisor's state file.
         jobs: jobs by name, from the engine's state file.
         rows: number of rows by table.
+        freshness: by table, how far it is behind bronze, in seconds of ingest time; see `freshness`.
         ledger: sums of the ledger by job.
         behind: by job, the lag behind its upstream job; see `table_reader.behind`.
         stages: seconds of recent records in each stage; see `stage_times`.
@@ -52,6 +53,7 @@ class Snapshot:
     processes: dict[str, dict[str, Any]] = field(default_factory=dict)
     jobs: dict[str, dict[str, Any]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
+    freshness: dict[str, float] = field(default_factory=dict)
     ledger: dict[str, dict[str, Any]] = field(default_factory=dict)
     behind: dict[str, dict[str, Any]] = field(default_factory=dict)
     stages: list[dict[str, Any]] = field(default_factory=list)
@@ -110,6 +112,7 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool, figures: Tab
 
     snapshot.rows = _read(figures.rows, snapshot, {})
     snapshot.ledger = _read(figures.ledger_sums, snapshot, {})
+    snapshot.freshness = _read(figures.freshness, snapshot, {})
     if lacking := _read(figures.without_rate, snapshot, 0):
         snapshot.notes.append(f"{lacking:,} amounts have no reporting value: no exchange rate")
     snapshot.unread = _read(figures.unread, snapshot, {})

@@ -10,6 +10,7 @@ from lakehouse.delta.log_files import latest_version, written_at
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
 from millrace.tables import table_reader, unread_counts
+from millrace.tables.freshness import SUMMARIZED, freshness, high_water_mark
 from millrace.tables.gate_status import is_held
 from millrace.tables.read_stage_times import read_stage_times
 from millrace.tables.table_reader import table_path
@@ -46,6 +47,14 @@ class TableFigures:
         """See `table_reader.behind`; `seconds` is up to 10 seconds old."""
         at = int(time.monotonic() / _BEHIND_SECONDS)
         return self._of("ops.ledger", "behind", lambda: table_reader.behind(self._settings), at)
+
+    def freshness(self) -> dict[str, float]:
+        """See `freshness.freshness`."""
+        marks = {
+            table.name: self._of(table.name, "mark", partial(high_water_mark, self._settings, table))
+            for table in SUMMARIZED
+        }
+        return freshness(self.ledger_sums(), marks)
 
     def stage_times(self) -> list[dict[str, Any]]:
         """See `read_stage_times`; up to 10 seconds old, since it reads the records of an hour."""
