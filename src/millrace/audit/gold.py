@@ -45,7 +45,8 @@ _SUMS = f"""
 
 _VIEWS = """
     SELECT visitor_id, view.event_id AS touch_id, view.at AS touched_at, view.channel AS channel,
-        true AS earns_credit, visits.touched_at AS visited_at
+        true AS earns_credit, view.event_id AS event_id, visits.touched_at AS visited_at,
+        visits.event_id AS visit_event_id
     FROM gold.touches AS visits WHERE view IS NOT NULL AND has_attribution_consent IS NOT FALSE"""
 """View-through impressions of visits, which are touches if conf/rules.yml lets them earn credit."""
 
@@ -89,17 +90,23 @@ def _finding(what: str, whole: str, look: Callable[[], Keys]) -> Finding:
 
 
 def _left_out(settings: Settings) -> str:
-    """SQL for conversions whose number of credited touches is wrong, or that lack one of their visitor's.
+    """SQL for conversions whose number of credited touches is wrong, or that lack one of their person's.
 
-    Touches of the person's other visitors are only counted: silver may know a person before gold does.
-    Single touches are compared only for conversions computed by the current rules.
+    Single touches are compared only for conversions computed by the current rules. A view-through is a touch
+    of the person of its visit, if the impression was this person's.
     """
     numbers = load_rule_numbers(settings.conf)
-    seconds = numbers.look_back // timedelta(seconds=1)
+    seconds, spans = numbers.look_back // timedelta(seconds=1), _spans(settings)
     return f"""
     WITH touches AS (
-        SELECT visitor_id, touch_id, touched_at, channel, {_EARNS}, touched_at AS visited_at
+        SELECT visitor_id, touch_id, touched_at, channel, {_EARNS}, event_id, touched_at AS visited_at,
+            event_id AS visit_event_id
         FROM gold.touches {f"UNION ALL {_VIEWS}" * numbers.view_through}
+    ), owned AS (
+        SELECT touches.*, coalesce(span.user_id, touches.visitor_id) AS person_id FROM touches
+        LEFT JOIN {spans} AS span ON {_is_inside("span", "touched_at", "event_id")}
+        LEFT JOIN {spans} AS visit ON {_is_inside("visit", "visited_at", "visit_event_id")}
+        WHERE span.user_id IS NOT DISTINCT FROM visit.user_id
     ), credited AS (
         SELECT DISTINCT conversion_id, touch_id FROM gold.attribution WHERE touch_id IS NOT NULL
     ), counted AS (
@@ -109,16 +116,35 @@ def _left_out(settings: Settings) -> str:
     LEFT JOIN counted ON whole.conversion_id = counted.conversion_id
     WHERE whole.touches <> coalesce(counted.touches, 0)
     UNION ALL
-    SELECT whole.conversion_id, touches.touch_id
+    SELECT whole.conversion_id, owned.touch_id
     FROM gold.conversions AS whole
-    JOIN touches ON whole.visitor_id = touches.visitor_id
-        AND touches.visited_at <= whole.converted_at
-        AND touches.touched_at >= whole.converted_at - INTERVAL {seconds} SECOND
+    JOIN owned ON whole.person_id = owned.person_id
+        AND owned.visited_at <= whole.converted_at
+        AND owned.touched_at >= whole.converted_at - INTERVAL {seconds} SECOND
     LEFT JOIN credited ON whole.conversion_id = credited.conversion_id
-        AND touches.touch_id = credited.touch_id
-    WHERE credited.touch_id IS NULL AND whole.is_counted AND touches.earns_credit
+        AND owned.touch_id = credited.touch_id
+    WHERE credited.touch_id IS NULL AND whole.is_counted AND owned.earns_credit
         AND whole.{_CREDITED}
         AND coalesce(whole.rules_version, '') = '{rules_version(settings.conf)}'"""
+
+
+def _spans(settings: Settings) -> str:
+    """SQL for silver.identities, which a home without user ids may not have: then for no spans."""
+    if scan(settings, "silver.identities") is not None:
+        return "silver.identities"
+    return """(
+        SELECT visitor_id, visitor_id AS user_id, touched_at AS valid_from, event_id AS from_event_id,
+            touched_at AS valid_to, event_id AS to_event_id
+        FROM gold.touches WHERE false)"""
+
+
+def _is_inside(span: str, time: str, event: str) -> str:
+    """A condition: the event of a touch, given by the columns of its time and UID, is in a visitor's span."""
+    return f"""touches.visitor_id = {span}.visitor_id
+            AND ({span}.valid_from IS NULL OR {time} > {span}.valid_from
+                OR ({time} = {span}.valid_from AND touches.{event} >= {span}.from_event_id))
+            AND ({span}.valid_to IS NULL OR {time} < {span}.valid_to
+                OR ({time} = {span}.valid_to AND touches.{event} < {span}.to_event_id))"""
 
 
 def _keys(settings: Settings, sql: str) -> Keys:

@@ -8,7 +8,13 @@ from lakehouse.contracts.bronze import KAFKA_RECORDS
 from lakehouse.contracts.costs import COST_RECORDS
 from lakehouse.contracts.gold import ATTRIBUTION, CONVERSIONS, TOUCHES
 from lakehouse.contracts.ops import ERASED_RECORDS, LEDGER
-from lakehouse.contracts.silver import DUPLICATE_EVENTS, EVENTS, EXCHANGE_RATES, REJECTED_EVENTS
+from lakehouse.contracts.silver import (
+    DUPLICATE_EVENTS,
+    EVENTS,
+    EXCHANGE_RATES,
+    IDENTITIES,
+    REJECTED_EVENTS,
+)
 from lakehouse.contracts.traffic import TRAFFIC, VISITOR_MINUTES
 from lakehouse.settings import Settings
 from lakehouse.timestamps import EPOCH, to_micros
@@ -27,8 +33,8 @@ def versions_at_one_position(settings: Settings) -> Versions:
 
     A job records a micro-batch after its commits, and processes only what earlier jobs have recorded. So
     these versions have whole micro-batches, and no table is ahead of its inputs, while the jobs go on.
-    gold.traffic, which is updated less often, is read as of the minutes that it sums, and bronze at its
-    latest version: its rows have the ingest stamps to compare by.
+    gold.traffic, which is updated less often, is read as of the minutes that it sums, silver.identities as
+    publish has read it, and bronze at its latest version: its rows have the ingest stamps to compare by.
 
     Returns:
         Versions by table, that of ops.ledger included. Latest versions if there is no ledger.
@@ -40,6 +46,8 @@ def versions_at_one_position(settings: Settings) -> Versions:
     for table in (*_SILVER, *_GOLD):
         marks = recorded.get(table.writer or "", {"upto": 0}) if recorded else {}
         versions[table.name] = _latest_within(settings, table.name, marks)
+    read_by_publish = {"upto": recorded.get("publish", {}).get("heard", 0)} if recorded else {}
+    versions[IDENTITIES.name] = _latest_within(settings, IDENTITIES.name, read_by_publish)
     with pinned(versions):
         minutes = next(
             (each for _, each in commits(settings, VISITOR_MINUTES.name) if "sequence" in each), {}

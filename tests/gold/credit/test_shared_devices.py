@@ -10,6 +10,7 @@ from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import NOON, Bronze, Record, message, record
 from kit.spark import empty_home
 from lakehouse.settings import Settings
+from millrace.audit.gold import audit_gold
 
 pytestmark = pytest.mark.long
 
@@ -87,5 +88,6 @@ def test_persons_of_shared_devices_match_oracle_batch_by_batch(
         run_jobs(spark, settings)
         assert_as_the_oracle(settings, Oracle.over(bronze.stored))
         assert persons(settings) == expected
+        assert [each.detail for each in audit_gold(settings) if not each.is_right] == []
     assert channels(settings, "ann's") == ["Email", "Direct"]
     assert channels(settings, "bob's") == ["Paid Search", "Paid Search"]

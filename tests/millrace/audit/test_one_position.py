@@ -69,6 +69,16 @@ def test_batch_of_the_side_input_alone_is_told_by_its_own_mark(tables: Tables) -
     assert tables.versions()["gold.touches"] == 1
 
 
+def test_identities_are_read_as_of_the_side_input_of_publish(tables: Tables) -> None:
+    tables.commit("silver.identities", job="repair", upto=to_micros(FIRST))
+    tables.commit("silver.identities", job="repair", upto=to_micros(SECOND))
+    tables.record("repair", SECOND)
+    tables.record("publish", SECOND, heard=FIRST)
+    assert tables.versions()["silver.identities"] == 0
+    tables.record("publish", SECOND, heard=SECOND)
+    assert tables.versions()["silver.identities"] == 1
+
+
 def test_table_of_a_first_batch_that_is_not_recorded_is_read_as_missing(tables: Tables) -> None:
     tables.record("ingest", FIRST)
     tables.commit("silver.events", job="refine", upto=to_micros(FIRST))
