@@ -121,5 +121,5 @@ class Persons:
 
     def _conversions(self) -> DataFrame:
         """Conversions that count: of orders, refunds and other goals."""
-        consents = "is_credited AND has_analytics_consent IS NOT FALSE"
+        consents = "is_credited IS NOT FALSE AND has_analytics_consent IS NOT FALSE"
         return self._lake.read(CONVERSIONS.name).where(consents)
