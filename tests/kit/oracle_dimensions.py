@@ -67,11 +67,11 @@ def versions_of(changes: list[Fields], dimension: str) -> list[Fields]:
 def items_of(
     conversions: list[Fields], trails: list[Fields], events: list[Fields], changes: list[Fields]
 ) -> list[Fields]:
-    """gold.conversion_items."""
+    """gold.conversion_items: of orders and other goals, since refunds and cancellations are money alone."""
     sent = {event["event_id"]: _products(event["properties"]) for event in events}
     customers, products = (versions_of(changes, f"silver.{name}") for name in ("customers", "products"))
     found = []
-    for each in conversions:
+    for each in (row for row in conversions if row["is_counted"]):
         steps = [step for step in trails if step["conversion_id"] == each["conversion_id"]]
         seen_at = max((step["at"] for step in steps if step["kind"] in ("impression", "view")), default=None)
         customer = _as_of(customers, "customer_id", each["person_id"], each["converted_at"])

@@ -97,8 +97,9 @@ class World:
             assert found == everybody - self.person.users
         columns = ("conversion_id", "person_id", "customer_version_id")
         items = read_rows(self.settings, "gold.conversion_items", columns)
-        conversions = read_rows(self.settings, "gold.conversions", ("conversion_id", "person_id"))
-        theirs = {row["conversion_id"] for row in conversions if row["person_id"] in everybody}
+        columns = ("conversion_id", "person_id", "is_counted")
+        counted = [row for row in read_rows(self.settings, "gold.conversions", columns) if row["is_counted"]]
+        theirs = {row["conversion_id"] for row in counted if row["person_id"] in everybody}
         assert {row["conversion_id"] for row in items} == theirs
         assert not self.person.users & {row["person_id"] for row in items}
 

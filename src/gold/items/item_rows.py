@@ -30,6 +30,8 @@ class Versions(NamedTuple):
 def item_rows(conversions: DataFrame, trails: DataFrame, events: DataFrame, known: Versions) -> DataFrame:
     """The items of some conversions: those whose customer or product has a version; not computed yet.
 
+    Refunds and cancellations have none: they are money alone, and nothing was sold.
+
     Args:
         conversions: rows of gold.conversions.
         trails: at least the rows of gold.trails of these conversions.
@@ -37,7 +39,8 @@ def item_rows(conversions: DataFrame, trails: DataFrame, events: DataFrame, know
         known: all versions.
     """
     seen = trails.where(F.col("kind").isin(*_SEEN)).groupBy("conversion_id").agg(F.max("at").alias("seen_at"))
-    lines = _lines(conversions.select(*_CONVERSION), events).join(seen, "conversion_id", "left")
+    counted = conversions.where("is_counted IS NOT FALSE").select(*_CONVERSION)
+    lines = _lines(counted, events).join(seen, "conversion_id", "left")
     customers = known.customers.select(
         F.col("customer_id").alias("person_id"),
         F.col("version_id").alias("customer_version_id"),

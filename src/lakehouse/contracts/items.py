@@ -5,7 +5,8 @@ from lakehouse.contracts.table import Column, Table
 CONVERSION_ITEMS = Table(
     name="gold.conversion_items",
     grain="conversion × product",
-    summary="a product of a conversion, or the conversion itself, with customer and product as of then",
+    summary="a product of a conversion that counts, or the conversion itself,"
+    " with customer and product as of then",
     inputs=("silver.events", "silver.customers", "silver.products", "gold.conversions", "gold.trails"),
     writer="publish",
     cadence="summary",

@@ -12,16 +12,20 @@ from pyspark.sql import SparkSession
 from folds.shop.dimension_rows import version_id
 from folds.shop.row_history import SNAPSHOT, TRUNCATE, UPDATE, Change
 from kit.dying import dying_at
+from kit.home import ROOT
+from kit.oracle import Oracle
 from kit.oracle_shop import Sent
-from kit.pipeline import read_rows, run_jobs
+from kit.pipeline import assert_as_the_oracle, read_rows, run_jobs
 from kit.records import BROWSER, NOON, Bronze, Record, message, record
 from kit.shop_records import BEGAN, CUSTOMERS, change
 from kit.spark import empty_home
+from lakehouse.contracts import TABLES
 from lakehouse.contracts.items import CONVERSION_ITEMS
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import rebuild_job
 from lakehouse.settings import Settings
 from millrace.operations.rebuild import definitions
+from millrace.tables.duckdb_views import run_query
 
 pytestmark = pytest.mark.long
 
@@ -120,6 +124,35 @@ def test_conversions_name_the_versions_of_their_time(spark: SparkSession, tmp_pa
     job = rebuild_job(definitions(), (CONVERSION_ITEMS.name,))
     job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     assert items(settings) == [changed, cup, last]
+
+
+def test_refunds_and_cancellations_have_no_items(spark: SparkSession, tmp_path: Path) -> None:
+    settings = empty_home(spark, tmp_path)
+    bronze = Bronze(spark, settings)
+    mug = {"product_id": "mug", "quantity": 2}
+    money = {"total": 5, "currency": "EUR"}
+    reversals = [
+        record(message(uid, "a", name, NOON + HOUR, userId="u1", properties={"order_id": "a", **more}))
+        for uid, name, more in (
+            ("listed", "Order Refunded", {**money, "products": [mug]}),
+            ("alone", "Order Refunded", money),
+            ("cancelled", "Order Cancelled", {}),
+        )
+    ]
+    bronze.commit([*visit("a", "u1", 0, [mug]), *reversals, *snapshot()])
+    run_jobs(spark, settings, *ALL_JOBS)
+    oracle, others = Oracle.over(bronze.stored), TABLES.keys() - {CONVERSION_ITEMS.name}
+    assert_as_the_oracle(settings, oracle, left_out=others)
+    assert len(oracle.gold.conversions) == 4
+    ((plan, conversions, margin),) = run_query(settings, documented_query()).rows()
+    assert (plan, conversions, margin) == ("free", 1, 2 * (Decimal("9.5") - 4))
+
+
+def documented_query() -> str:
+    """The query of conversions and margin by plan in docs/shop.md."""
+    lines = (ROOT / "docs/shop.md").read_text().splitlines()
+    (line,) = (line for line in lines if "sum(margin * quantity)" in line)
+    return line.split('"')[1]
 
 
 def test_margin_out_of_range_is_null(spark: SparkSession, tmp_path: Path) -> None:
