@@ -12,7 +12,7 @@ def rebuild(
 
     Prints which tables computed from them are stale after that. While `millrace up` runs, its engine does
     it and the jobs keep running; those that write tables of the same layer wait for the rebuild and catch up
-    afterwards.
+    afterwards. Tables of gold are rebuilt once publish has processed what silver has.
     """
     from millrace.commands.release import carry_out
     from millrace.local.requests.engine_commands import REBUILD
