@@ -87,7 +87,7 @@ def _open(catalog: str, root: str) -> Lake:
 def _open_for(catalog: str, root: str, role: Role) -> Lake:
     """One instance for all viewers with a role, over the tables that all share."""
     backend = RestrictedTables(_open(catalog, root).backend, role)
-    return Lake(backend, _MOST_BYTES_OF_A_ROLE, hidden=backend.hidden, role=role.name, masked=backend.masked)
+    return Lake(backend, _MOST_BYTES_OF_A_ROLE, hidden=backend.hidden, role=role.name, masks=backend.masks)
 
 
 def _tables_of(catalog: str) -> Backend:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import polars as pl
 from query_scope import Scope
-from tables.query import Measure, Query, sums
+from tables.query import Measure, Query, sum_seen
 from tables.table_cache import Ask
 
 BY = {
@@ -19,6 +19,9 @@ BY = {
     "Click id kind": "click_id_kind",
 }
 """Dimensions of credit: label and column. `campaign` is the campaign's name, else the promotion."""
+
+MEASURES = {"conversions": "credit", "reporting_value": "credited_reporting_value"}
+"""Measures of credit: name, and the column of gold.attribution that is summed."""
 
 _WORDS = {column: name.lower() for name, column in BY.items()}
 _MOST = 50  # conversions listed
@@ -36,18 +39,19 @@ def credited(ask: Ask, scope: Scope, by: str) -> pl.DataFrame:
 
     Returns:
         label, model, conversions (sum of credit, without refunds and cancellations), reporting_value (with
-        refunds and cancellations); the label with the highest value first.
+        refunds and cancellations); the label with the highest value first. A measure is null if the viewer's
+        role does not see it.
     """
     names = ("campaign_name", "promotion_id") if by == "campaign" or scope.campaigns else ()
     own = () if by in ("channel", "campaign") else (by,)
     columns = ("model", "channel", "is_counted", *names, *own)
-    measures = (Measure("conversions", "sum", "credit"), *sums("credited_reporting_value"))
+    measures = tuple(Measure(name, "sum", column) for name, column in MEASURES.items())
     query = Query("gold.attribution", columns, measures).one_of("channel", scope.channels)
     rows = ask(scope.within(query, "converted_at"))
     rows = scope.campaign_of(rows) if names else rows
     label = label_of(by).fill_null("unknown").alias("label")
-    value = pl.col("credited_reporting_value").sum().cast(pl.Float64).alias("reporting_value")
-    counted = pl.col("conversions").filter(is_counted()).sum()
+    value = sum_seen("reporting_value").cast(pl.Float64)
+    counted = sum_seen(pl.col("conversions").filter(is_counted()))
     summed = rows.group_by(label, "model").agg(counted, value)
     most, most_credit = (pl.col(name).max().over("label") for name in ("reporting_value", "conversions"))
     return summed.sort(most, most_credit, "label", "model", descending=[True, True, False, False])
@@ -123,14 +127,18 @@ def _behind(ask: Ask, scope: Scope, model: str) -> pl.DataFrame:
     query = query.only("model", "=", model).one_of("channel", scope.channels)
     rows = scope.campaign_of(ask(scope.within(query, "converted_at")))
     earner = label_of("campaign").fill_null("unknown").sort_by("credit", descending=True).first()
-    value = pl.col("credited_reporting_value")
     return (
         rows.group_by("conversion_id", "converted_at")
         .agg(
             touches=touches(),
             earner=earner,
-            credit=pl.col("credit").sum(),
-            reporting_value=pl.when(value.count() > 0).then(value.sum()).cast(pl.Float64),
+            credit=_known_sum("credit"),
+            reporting_value=_known_sum("credited_reporting_value").cast(pl.Float64),
         )
         .sort("converted_at", "conversion_id", descending=[True, False])
     )
+
+
+def _known_sum(column: str) -> pl.Expr:
+    """The sum of the known values; null if none is known."""
+    return pl.when(pl.col(column).count() > 0).then(pl.col(column).sum())

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 from period import DAYS
 from query_scope import Scope
-from tables.query import Measure, Query, sums
+from tables.query import Measure, Query, sum_seen, sums
 from tables.table_cache import Ask
 
 MEASURES = {
@@ -23,7 +23,7 @@ _NAMES = ("campaign_source", "campaign_medium", "campaign_name")
 
 @dataclass(frozen=True)
 class Campaigns:
-    """Campaign performance by one attribution model.
+    """Campaign performance by one attribution model. What the viewer's role does not see is null.
 
     Args:
         total: campaign, source, medium, the measures, click_through, per_visit, roas, cost_per_conversion,
@@ -44,7 +44,8 @@ def campaigns(ask: Ask, scope: Scope, model: str) -> Campaigns:
         pl.col("credited_reporting_value", "cost").cast(pl.Float64),
     )
     rows = _of_known_cost(rows, unknown)
-    return Campaigns(_total(rows), rows.group_by("day", "campaign").agg(pl.col(*MEASURES).sum()).sort("day"))
+    daily = rows.group_by("day", "campaign").agg(map(sum_seen, MEASURES))
+    return Campaigns(_total(rows), daily.sort("day"))
 
 
 def campaign_names(ask: Ask) -> list[str]:
@@ -81,7 +82,7 @@ def _total(rows: pl.DataFrame) -> pl.DataFrame:
         pl.col(name).alias(short) for name, short in zip(_NAMES, ("source", "medium"), strict=False)
     )
     summed = rows.group_by("campaign", source, medium).agg(
-        pl.col(*MEASURES, "value_with_cost", "conversions_with_cost").sum()
+        map(sum_seen, (*MEASURES, "value_with_cost", "conversions_with_cost"))
     )
     with_cost = pl.col("conversions_with_cost")
     seen, visits, cost = pl.col("impressions"), pl.col("visits"), pl.col("cost")

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import polars as pl
 from query_scope import Scope
-from tables.query import Measure, Query, sums
+from tables.query import Measure, Query, sum_seen, sums
 from tables.table_cache import Ask
 
 AGES = (7, 30, 90)
@@ -28,7 +28,8 @@ class Cohorts:
 
     Args:
         people: number of people.
-        ages: age (in days), people (whose cohort is that old), returning, value; totals.
+        ages: age (in days), people (whose cohort is that old), returning, value; totals. Returning and value
+            are null, here and by group, if the viewer's role does not see them.
         groups: group, people (all), and by age: of_AGE (those whose cohort is that old), returning_AGE (the
             share of these), value_AGE (per person); null while no cohort is that old.
     """
@@ -38,7 +39,7 @@ class Cohorts:
     groups: pl.DataFrame
 
 
-def cohorts(ask: Ask, scope: Scope, end: datetime, by: str) -> Cohorts:
+def cohorts(ask: Ask, scope: Scope, end: datetime, by: str, unseen: frozenset[str]) -> Cohorts:
     """Group the people whose first touch has a channel and campaign in scope.
 
     Args:
@@ -46,6 +47,7 @@ def cohorts(ask: Ask, scope: Scope, end: datetime, by: str) -> Cohorts:
         scope: channels, campaigns and the time zone of weeks; the period does not apply.
         end: end of the data. A cohort counts for an age if everybody in it was that old by then.
         by: a column of `BY`.
+        unseen: columns of gold.persons that the viewer's role does not see.
     """
     columns = tuple(dict.fromkeys(("cohort_week", by)))
     people = Query(_TABLE, columns, (Measure("people", "count"), *sums(*(f"value_{age}" for age in AGES))))
@@ -55,6 +57,8 @@ def cohorts(ask: Ask, scope: Scope, end: datetime, by: str) -> Cohorts:
         back = Query(_TABLE, columns, (Measure(f"returning_{age}", "count"),), people.where)
         found = ask(back.only(f"returns_{age}", ">", 0))
         rows = rows.join(found, on=columns, how="left", nulls_equal=True)
+        if f"returns_{age}" not in unseen:
+            rows = rows.with_columns(pl.col(f"returning_{age}").fill_null(0))
     zone = ZoneInfo(scope.period.zone)
     ended = {age: (end - timedelta(days=age)).astimezone(zone).date() for age in AGES}
     return _grouped(rows, ended, by)
@@ -66,7 +70,7 @@ def _grouped(rows: pl.DataFrame, ended: Mapping[int, date], by: str) -> Cohorts:
     totals, groups = [], named.group_by("group").agg(pl.col("people").sum())
     for age in AGES:
         old = named.filter(pl.col("cohort_week") + _WEEK <= ended[age])
-        sums_ = [pl.col(name).sum() for name in ("people", f"returning_{age}", f"value_{age}")]
+        sums_ = [sum_seen(name) for name in ("people", f"returning_{age}", f"value_{age}")]
         totals.append({"age": age, **_renamed(old.select(sums_).row(0))})
         of_age = (
             old.group_by("group")

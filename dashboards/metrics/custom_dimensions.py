@@ -2,7 +2,7 @@
 
 import polars as pl
 from query_scope import Scope
-from tables.query import Query, sums
+from tables.query import Query, sum_seen, sums
 from tables.table_cache import Ask
 
 from metrics.audience import STEPS
@@ -73,7 +73,7 @@ def funnel_by_value(ask: Ask, scope: Scope, dimension: str) -> pl.DataFrame:
     """
     asked = scope.of_days(Query(_FUNNEL, ("value", "step"), sums("visitors")))
     found = ask(asked.only("dimension", "=", dimension)).with_columns(pl.col("value").fill_null(NOT_SET))
-    counted = (pl.col("visitors").filter(pl.col("step") == step).sum().alias(step) for step in STEPS)
+    counted = (sum_seen(pl.col("visitors").filter(pl.col("step") == step)).alias(step) for step in STEPS)
     first, last = pl.col(STEPS[0]), pl.col(STEPS[-1])
     by_value = found.group_by("value").agg(*counted)
     rate = pl.when(first > 0).then(last / first).alias("rate")

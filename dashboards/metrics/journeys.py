@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import polars as pl
 from query_scope import Scope
-from tables.query import Measure, Query
+from tables.query import Measure, Query, sum_seen
 from tables.table_cache import Ask
 
 from metrics.attribution import is_counted, touches
@@ -38,7 +38,8 @@ class Journeys:
     Args:
         conversions: number of conversions.
         single: number of conversions with at most one touch.
-        reporting_value: value of all conversions, refunds and cancellations taken off.
+        reporting_value: value of all conversions, refunds and cancellations taken off; here and by path null
+            if the viewer's role does not see it.
         touches: mean number of touches; a conversion without one counts with 0.
         paths: path, conversions, reporting_value, touches, days (mean time to convert); most first.
         flow: step (0 is the conversion, 1 the last touch, …), source, target, conversions.
@@ -48,7 +49,7 @@ class Journeys:
 
     conversions: int
     single: int
-    reporting_value: float
+    reporting_value: float | None
     touches: float
     paths: pl.DataFrame
     flow: pl.DataFrame
@@ -56,8 +57,14 @@ class Journeys:
     cut: bool
 
 
-def journeys(ask: Ask, scope: Scope) -> Journeys:
-    """The journeys in scope. Channels or campaigns select journeys with at least one such touch."""
+def journeys(ask: Ask, scope: Scope, unseen: frozenset[str]) -> Journeys:
+    """The journeys in scope.
+
+    Args:
+        ask: runs queries.
+        scope: the period. Channels or campaigns select journeys with at least one such touch.
+        unseen: columns of gold.attribution that the viewer's role does not see.
+    """
     columns = (
         "conversion_id",
         "position",
@@ -75,7 +82,9 @@ def journeys(ask: Ask, scope: Scope) -> Journeys:
         chosen = scope.campaign_of(rows) if scope.campaigns else rows
         of_channels = pl.col("channel").is_in(scope.channels) if scope.channels else pl.lit(value=True)
         rows = rows.join(chosen.filter(of_channels), on="conversion_id", how="semi")
-    value = float(rows["credited_reporting_value"].sum() or 0)
+    if "credited_reporting_value" not in unseen:  # else the nulls are of the mask, and no sum is known
+        rows = rows.with_columns(pl.col("credited_reporting_value").fill_null(0))
+    value = rows.select(sum_seen("credited_reporting_value").cast(pl.Float64)).item()
     return _summed(_by_conversion(rows.filter(is_counted())), value, cut)
 
 
@@ -112,19 +121,19 @@ def _by_conversion(rows: pl.DataFrame) -> pl.DataFrame:
         .agg(
             channels=pl.col("way"),
             touches=touches(),
-            reporting_value=pl.col("credited_reporting_value").sum().cast(pl.Float64),
+            reporting_value=sum_seen("credited_reporting_value").cast(pl.Float64),
             waited=pl.col("waited").max(),
         )
     )
 
 
-def _summed(ways: pl.DataFrame, value: float, cut: bool) -> Journeys:
+def _summed(ways: pl.DataFrame, value: float | None, cut: bool) -> Journeys:
     length = pl.col("channels").list.len()
     cut_short = pl.when(length > _LONGEST).then(pl.lit("…" + ARROW)).otherwise(pl.lit(""))
     path = cut_short + pl.col("channels").list.tail(_LONGEST).list.join(ARROW)
     by_path = ways.group_by(path.alias("path")).agg(
         conversions=pl.len().cast(pl.Int64),
-        reporting_value=pl.col("reporting_value").sum(),
+        reporting_value=sum_seen("reporting_value"),
         touches=pl.col("touches").min(),
         days=(pl.col("waited").dt.total_seconds() / 86_400).mean(),
         last=pl.col("channels").first().list.tail(_DEEPEST),

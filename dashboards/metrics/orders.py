@@ -17,6 +17,9 @@ DIFFERENCES = {
 """How an order may differ, and what usually is behind it."""
 
 _TABLE = "gold.order_comparisons"
+NEEDED = tuple(f"{_TABLE}.{name}" for name in ("day", "is_older", "difference"))
+"""The columns that orders are counted by."""
+
 _MOST = 5000  # orders that are listed
 _COLUMNS = (
     *("ordered_at", "order_id", "difference", "events", "value", "currency"),

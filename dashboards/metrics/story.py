@@ -147,11 +147,11 @@ def _anchor(ask: Ask, conversion: Row, trail: list[Row]) -> Row:
 
 
 def _rate(ask: Ask, conversion: Row) -> Row | None:
-    since = conversion["rate_valid_from"]
-    if since is None:
+    since, currency = conversion["rate_valid_from"], conversion["currency"]
+    if since is None or currency is None:
         return None
     rates = Query("silver.exchange_rates", ("rate", "valid_from"))
-    of_currency = rates.only("currency", "=", conversion["currency"].upper())
+    of_currency = rates.only("currency", "=", currency.upper())
     return _first(ask(of_currency.only("valid_from", "=", since)).to_dicts())
 
 

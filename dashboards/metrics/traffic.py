@@ -22,14 +22,14 @@ _AROUND = timedelta(days=2)  # search range for the first and last minute: the l
 
 @dataclass(frozen=True)
 class Totals:
-    """Figures of a period. Money is in the reporting currency."""
+    """Figures of a period; null if the role does not see them. Money is in the reporting currency."""
 
-    events: int
-    page_views: int
-    sessions: int
-    conversions: int
-    reporting_value: float
-    without_rate: int
+    events: int | None
+    page_views: int | None
+    sessions: int | None
+    conversions: int | None
+    reporting_value: float | None
+    without_rate: int | None
 
 
 def extent(ask: Ask) -> tuple[datetime, datetime] | None:
@@ -56,15 +56,16 @@ def extent(ask: Ask) -> tuple[datetime, datetime] | None:
 def totals(ask: Ask, scope: Scope) -> Totals:
     """The figures of a period."""
     windows = ask(scope.windows(Query("gold.traffic", (), sums(*_COUNTED)), scope.period.kind))
+    windows = windows.with_columns(pl.col("reporting_value").cast(pl.Float64))
     lacking = Query("gold.conversions", (), (Measure("lacking", "count"),))
     lacking = lacking.only("value", "not null").only("reporting_value", "null")
     without_rate = ask(scope.within(lacking, "converted_at"))["lacking"][0]
     events, views, sessions, conversions, value = windows.row(0)
-    return Totals(events, views, sessions, conversions, float(value), without_rate)
+    return Totals(events, views, sessions, conversions, value, without_rate)
 
 
 def visitors_in_the_hour(ask: Ask, until: datetime, channels: tuple[str, ...]) -> int | None:
-    """Distinct visitors in the sliding hour up to a time; None if there is no such window.
+    """Distinct visitors in the sliding hour up to a time; None if there is no such window that is seen.
 
     Args:
         ask: runs queries.
@@ -80,8 +81,7 @@ def visitors_in_the_hour(ask: Ask, until: datetime, channels: tuple[str, ...]) -
     asked = hours.only("window_kind", "=", SLIDING).within("window_start", start - 2 * _FIVE, start + _FIVE)
     asked = asked.one_of("channel", channels) if channels else asked.only("channel", "null")
     asked = Query(asked.table, ("visitors", "window_end"), (), asked.where, asked.order, 1)
-    found = ask(asked)["visitors"]
-    return int(found[0]) if len(found) else None
+    return next(iter(ask(asked)["visitors"].drop_nulls()), None)
 
 
 def series(ask: Ask, scope: Scope) -> pl.DataFrame:

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Literal
 
+import polars as pl
+
 How = Literal["sum", "min", "max", "count", "distinct"]
 Op = Literal["=", "!=", "<", "<=", ">", ">=", "in", "not in", "starts", "matches", "null", "not null"]
 Value = str | int | float | bool | date | datetime | tuple[str, ...] | None
@@ -15,7 +17,8 @@ class Measure:
 
     Args:
         name: name of the column in the result.
-        how: `count` counts rows; `distinct` counts distinct non-null values; `sum` of no rows is 0.
+        how: `count` counts rows; `distinct` counts distinct non-null values; `sum` of no rows is 0. Each is
+            null if it follows from a column that the viewer's role does not see.
         column: the aggregated column; empty for `count`.
     """
 
@@ -98,3 +101,9 @@ class Facts:
 def sums(*names: str) -> tuple[Measure, ...]:
     """The sum of each column, named like the column."""
     return tuple(Measure(name, "sum", name) for name in names)
+
+
+def sum_seen(column: str | pl.Expr) -> pl.Expr:
+    """The sum of results of a query; null if one is, since the viewer's role does not see the column."""
+    parts = pl.col(column) if isinstance(column, str) else column
+    return pl.when(parts.null_count() == 0).then(parts.sum())

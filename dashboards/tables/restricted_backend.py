@@ -1,10 +1,12 @@
 """Tables as a role sees them: filtered and masked where they are read."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import polars as pl
 from schema import COLUMNS, CORRECTIONS
 
+from lakehouse.access.masks import Mask
 from lakehouse.access.role import Role
 from lakehouse.access.row_filters import ColumnFilter
 from lakehouse.access.table_view import TableView
@@ -37,9 +39,9 @@ class RestrictedTables:
         return frozenset(name for name, view in self._views.items() if view is None)
 
     @property
-    def masked(self) -> dict[str, frozenset[str]]:
-        """By table, the columns that the role sees masked or not at all."""
-        return {name: frozenset(view.masks) for name, view in self._views.items() if view is not None}
+    def masks(self) -> dict[str, Mapping[str, Mask]]:
+        """By table and column, the masks of the role."""
+        return {name: view.masks for name, view in self._views.items() if view is not None}
 
     def version(self, table: str, position: int | None = None) -> Version | None:
         """The latest version up to a position."""
@@ -60,7 +62,7 @@ class RestrictedTables:
         return found if view is not None and not view.filters else Facts(None, 0, 0, found.changed_at)
 
     def run(self, query: Query, version: Version) -> pl.DataFrame:
-        """Run a query. Its conditions never see a masked value."""
+        """Run a query. Its conditions never see a masked value, and measures of what is not seen are null."""
         view = self._views[query.table]
         if view is None:
             return ask_frame(empty(query.table), query).collect()
@@ -69,7 +71,7 @@ class RestrictedTables:
             return self._backend.run(replace(query, where=(*query.where, *pushed)), version)
         rows = self._backend.run(_source(query, view), version)
         seen = with_all_columns(view.polars(rows).lazy(), query.table)
-        return ask_frame(seen, query).collect()
+        return _without_unseen(ask_frame(seen, query).collect(), query, view)
 
 
 def _shown(role: Role, name: str) -> TableView | None:
@@ -87,6 +89,14 @@ def _source(query: Query, view: TableView) -> Query:
     columns = tuple(name for name in COLUMNS[query.table] if name in needed)
     where = tuple(each for each in query.where if each.column not in view.masks)
     return Query(query.table, columns or tuple(COLUMNS[query.table])[:1], where=where)
+
+
+def _without_unseen(answer: pl.DataFrame, query: Query, view: TableView) -> pl.DataFrame:
+    """Null for measures of masked columns, or all if a condition is on one: the sum of nulls would be 0."""
+    blank = {name for name, mask in view.masks.items() if mask is not Mask.HASH}
+    is_filtered_by_it = any(each.column in blank for each in query.where)
+    unseen = [each.name for each in query.measures if is_filtered_by_it or each.column in blank]
+    return answer.with_columns(pl.lit(None, answer.schema[name]).alias(name) for name in unseen)
 
 
 def _columns_of(query: Query) -> set[str]:

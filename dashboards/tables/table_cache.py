@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import polars as pl
 from schema import COLUMNS
 
+from lakehouse.access.masks import Mask
 from tables.backend import Backend, ReadError
 from tables.polars_query import ask_frame, empty
 from tables.query import Facts, Query, Version
@@ -35,7 +36,7 @@ class Lake:
         most_bytes: size of the cache. The least recently used results are evicted first.
         hidden: tables that are not there for the viewers' role.
         role: name of the role; None for viewers who see everything.
-        masked: by table, the columns that the role sees masked or not at all.
+        masks: by table and column, the masks of the role.
     """
 
     def __init__(
@@ -44,12 +45,12 @@ class Lake:
         most_bytes: int = _MOST_BYTES,
         hidden: frozenset[str] = frozenset(),
         role: str | None = None,
-        masked: Mapping[str, frozenset[str]] = MappingProxyType({}),
+        masks: Mapping[str, Mapping[str, Mask]] = MappingProxyType({}),
     ) -> None:
         self.backend = backend
         self.hidden = hidden
         self.role = role
-        self.masked = masked
+        self.masks = masks
         self._most_bytes = most_bytes
         self._lock = threading.Lock()
         self._turns: dict[Hashable, threading.Lock] = {}
@@ -118,7 +119,21 @@ class Look:
         """The columns of a table that the viewer's role sees masked or not at all."""
         if not self.shows(table):
             return frozenset(COLUMNS[table])
-        return self._lake.masked.get(table, frozenset())
+        return frozenset(self._lake.masks.get(table, {}))
+
+    def sees(self, *needed: str) -> bool:
+        """Whether the viewer's role sees what a figure needs, as it is or as a hash.
+
+        Tables that are not there are named at the foot of the page, as those without figures.
+
+        Args:
+            needed: tables, as `layer.table`, and columns, as `layer.table.column`.
+        """
+        places = list(map(_place, needed))
+        hidden = {table for table, _ in places if not self.shows(table)}
+        self.not_shown |= hidden
+        masks = (self._lake.masks.get(table, {}).get(column) for table, column in places)
+        return not hidden and all(mask in (None, Mask.HASH) for mask in masks)
 
     @cached_property
     def position(self) -> int | None:
@@ -205,6 +220,12 @@ class Look:
         if answer.estimated_size() <= _SHARED:
             self._lake.keep(query, {query.table: version}, answer)
         return answer
+
+
+def _place(name: str) -> tuple[str, str]:
+    """Table and column of `layer.table.column`; of `layer.table`, an empty column."""
+    layer, table, *column = name.split(".")
+    return f"{layer}.{table}", "".join(column)
 
 
 def _of_nothing(query: Query) -> pl.DataFrame:

@@ -14,6 +14,10 @@ from widgets.layout import choose_row, number_column, place_chart, place_table, 
 from widgets.model_choice import choose_model
 
 _MOST_GROUPS = 9  # groups of bars in a chart
+_NOT_RUN = (
+    "The data-driven models (Markov chain, Shapley value) have not run yet. They run every night, or now "
+    "by:\nmillrace run attribution-model"
+)
 _UNITS = {"Value": "reporting_value", "Conversions": "conversions"}
 
 
@@ -25,11 +29,16 @@ def body(look: Look, scope: Scope) -> None:
         model = choose_model("Model", "model", "last_non_direct")
         other = choose_model("Compare with", "against", "linear")
     unit = data_source.CURRENCY if measure == "reporting_value" else "conversions"
-    credits_ = layout.shown_labels(look.figure(attribution.credited, scope, attribution.BY[by]), "label")
+    found = look.figure(attribution.credited, scope, attribution.BY[by]).drop_nulls(measure)
+    credits_ = layout.shown_labels(found, "label")
     leaders = credits_["label"].unique(maintain_order=True).head(_MOST_GROUPS).to_list()
     shown = credits_.filter(pl.col("label").is_in(leaders))
     two = list(dict.fromkeys((model, other)))
-    nothing = "No conversions to credit in this period."
+    nothing = layout.why_empty(
+        look,
+        "No conversions to credit in this period.",
+        f"gold.attribution.{attribution.MEASURES[measure]}",
+    )
     compared = _named(shown.filter(pl.col("model").is_in(two)))
     names = [MODEL_NAMES[each] for each in two]
     heading = f"Credit: {' and '.join(names)}"
@@ -41,11 +50,11 @@ def body(look: Look, scope: Scope) -> None:
         partial(place_chart, compared, draw, nothing, bar_charts.TALL),
         partial(place_chart, changed, turn, nothing, bar_charts.TALL),
     )
-    _all_models(credits_, by, measure, unit)
+    _all_models(credits_, by, measure, unit, nothing)
     layout.side_by_side(partial(_behind, look, scope, model), partial(_data_driven, look), widths=(3, 2))
 
 
-def _all_models(credits_: pl.DataFrame, label: str, measure: str, unit: str) -> None:
+def _all_models(credits_: pl.DataFrame, label: str, measure: str, unit: str, nothing: str) -> None:
     wide = credits_.pivot("model", index="label", values=measure, aggregate_function="sum").fill_null(0)
     dimension = attribution.BY[label]
     columns = {dimension: text_column(label, 200)}
@@ -53,9 +62,8 @@ def _all_models(credits_: pl.DataFrame, label: str, measure: str, unit: str) -> 
     for model in MODELS:
         name = MODEL_NAMES[model]
         columns[model] = number_column(f"{name} ({unit})", digits, f"What {name} credits to it.")
-    place_table(
-        wide.rename({"label": dimension}), columns, "credit", heading="All models on the same conversions"
-    )
+    rows, heading = wide.rename({"label": dimension}), "All models on the same conversions"
+    place_table(rows, columns, "credit", heading=heading, otherwise=nothing)
 
 
 def _behind(look: Look, scope: Scope, model: str) -> None:
@@ -86,10 +94,7 @@ def _data_driven(look: Look) -> None:
     periods = look.figure(attribution.model_periods)
     if not periods:
         st.markdown("**Data-driven models**")
-        layout.say_nothing(
-            "The data-driven models (Markov chain, Shapley value) have not run yet. They run every night, or "
-            "now by:\nmillrace run attribution-model"
-        )
+        layout.say_nothing(layout.why_empty(look, _NOT_RUN, "gold.channel_credit"))
         return
     words = {f"{start:%-d %b %Y} to {end:%-d %b %Y %H:%M}": (start, end) for start, end in periods}
     chosen = st.selectbox("Data-driven models over", list(words), key="over", bind="query-params")
@@ -103,9 +108,9 @@ def _data_driven(look: Look) -> None:
         series=[MODEL_NAMES[name] for name in ("markov", "shapley")],
         height=layout.TABLE_HEIGHT,
     )
-    place_chart(
-        _named(layout.shown_labels(rows, "label")), draw, "No conversions in it.", layout.TABLE_HEIGHT
-    )
+    nothing = layout.why_empty(look, "No conversions in it.", "gold.channel_credit.conversions")
+    shown = _named(layout.shown_labels(rows.drop_nulls("conversions"), "label"))
+    place_chart(shown, draw, nothing, layout.TABLE_HEIGHT)
     st.text(f"Version of the model: {version}. Filters above don't apply here.")
 
 

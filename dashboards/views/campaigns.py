@@ -11,11 +11,13 @@ from metrics import attribution
 from metrics.campaigns import MEASURES, campaigns
 from metrics.promotions import promotions
 from query_scope import MODEL_NAMES, Scope
+from tables.query import sum_seen
 from tables.table_cache import Look
 from widgets import layout, page
 from widgets.layout import number_column, place_chart, place_table, share_column, text_column
 from widgets.model_choice import choose_model
 
+_TABLE = "gold.campaign_performance"
 _NO_PROMOTIONS = (
     "No promotion was seen or clicked on these days.\n"
     "Missing: Promotion Viewed and Promotion Clicked with a promotion_id."
@@ -47,9 +49,10 @@ def body(look: Look, scope: Scope) -> None:
     st.caption(
         f"Counted by whole days, {first:%-d %b %Y} to {last:%-d %b %Y}, in the time zone {scope.period.zone}."
     )
-    _figures(total)
+    if look.sees(_TABLE):
+        _figures(total)
     nothing = "No campaigns on the days of this period."
-    leaders = total.group_by("campaign", maintain_order=True).agg(pl.col(*MEASURES).sum())
+    leaders = total.group_by("campaign", maintain_order=True).agg(map(sum_seen, MEASURES))
     leaders = leaders.sort("credited_reporting_value", descending=True, maintain_order=True)
     earned = partial(
         bar_charts.bars,
@@ -71,8 +74,18 @@ def body(look: Look, scope: Scope) -> None:
         unit=unit,
     )
     layout.side_by_side(
-        partial(place_chart, leaders.head(_BARS), earned, nothing),
-        partial(place_chart, daily, trend, nothing),
+        partial(
+            place_chart,
+            leaders.head(_BARS).drop_nulls("credited_reporting_value"),
+            earned,
+            layout.why_empty(look, nothing, f"{_TABLE}.credited_reporting_value"),
+        ),
+        partial(
+            place_chart,
+            daily.drop_nulls(measure),
+            trend,
+            layout.why_empty(look, nothing, f"{_TABLE}.{measure}"),
+        ),
         widths=(2, 3),
     )
     _table(total)
@@ -82,30 +95,34 @@ def body(look: Look, scope: Scope) -> None:
 
 def _figures(total: pl.DataFrame) -> None:
     number, share = layout.locale().number, layout.locale().share
-    seen, clicks, visits, earned, cost = (
-        total[name].sum() for name in ("impressions", "clicks", "visits", "credited_reporting_value", "cost")
+    seen, clicks, cost = pl.col("impressions"), pl.col("clicks"), pl.col("cost")
+    summed = total.select(
+        *map(sum_seen, MEASURES), of_paid=sum_seen(pl.col("value_with_cost").filter(cost > 0))
+    ).with_columns(
+        click_through=pl.when(seen > 0).then(clicks / seen),
+        roas=pl.when(cost > 0).then(pl.col("of_paid") / cost),
     )
-    of_paid = total.filter(pl.col("cost") > 0)["value_with_cost"].sum()
+    figures = summed.row(0, named=True)
     layout.metrics(
         {
-            "Impressions": (number(seen), "Promotions viewed."),
-            "Counted clicks": (number(clicks), "Repeats within ten seconds left out."),
-            "Click-through rate": (share(clicks / seen if seen else None), "Counted clicks per impression."),
-            "Visits": (number(visits), "Sessions started, those without a campaign too."),
+            "Impressions": (number(figures["impressions"]), "Promotions viewed."),
+            "Counted clicks": (number(figures["clicks"]), "Repeats within ten seconds left out."),
+            "Click-through rate": (share(figures["click_through"]), "Counted clicks per impression."),
+            "Visits": (number(figures["visits"]), "Sessions started, those without a campaign too."),
         }
     )
     layout.metrics(
         {
             f"Value credited ({data_source.CURRENCY})": (
-                number(earned, 2),
+                number(figures["credited_reporting_value"], 2),
                 "By the model chosen, refunds taken off. Conversions without a touch are credited to nobody.",
             ),
             f"Cost ({data_source.CURRENCY})": (
-                number(cost, 2),
+                number(figures["cost"], 2),
                 "By cost files, at the rate of each day; days without a rate are left out.",
             ),
             "ROAS": (
-                number(of_paid / cost, 2) if cost > 0 else "–",
+                number(figures["roas"], 2),
                 "Return on ad spend: value credited per unit of cost. Days without a rate are left out.",
             ),
         }
@@ -135,7 +152,8 @@ def _promotions(look: Look, scope: Scope) -> None:
     """Show promotions with impressions, clicks and orders. On-site promotions are marked."""
     rows = look.figure(promotions, scope)
     if rows.is_empty():
-        layout.say_nothing(_NO_PROMOTIONS, layout.TABLE_HEIGHT)
+        nothing = layout.why_empty(look, _NO_PROMOTIONS, "gold.promotion_performance")
+        layout.say_nothing(nothing, layout.TABLE_HEIGHT)
         return
     columns = {
         "promotion": text_column("Promotion", 150),

@@ -14,6 +14,8 @@ from tables.table_cache import Look
 from widgets import layout, page
 from widgets.layout import number_column, place_chart, place_table, share_column, text_column
 
+_TABLE = "gold.persons"
+_COLUMNS = {"returning": "returns", "value": "value"}  # of the table, without the age
 _CELL = {"group": pl.String, "after": pl.String, "words": pl.String, "people": pl.Int64}
 _ROWS = 14  # groups in the heat maps; the table has all
 _NOBODY = "Nobody with a first touch of these channels and campaigns yet."
@@ -26,9 +28,9 @@ def body(look: Look, scope: Scope) -> None:
     by = st.selectbox("Rows", names, key="cohorts-by", bind="query-params", width=190)
     ends = look.figure(extent)
     end = ends[1] if ends else scope.period.end
-    found = look.figure(cohorts, scope, end, BY[by or names[0]])
+    found = look.figure(cohorts, scope, end, BY[by or names[0]], look.unseen(_TABLE))
     if not found.people:
-        layout.say_nothing(_NOBODY, bar_charts.TALL)
+        layout.say_nothing(layout.why_empty(look, _NOBODY, _TABLE), bar_charts.TALL)
         return
     st.caption(
         "People of all weeks, by the channel and campaign of their first touch. A week counts for an age "
@@ -38,8 +40,8 @@ def body(look: Look, scope: Scope) -> None:
     shown = layout.shown_labels(found.groups, "group")
     shown = shown.tail(_ROWS) if BY[by or names[0]] == "cohort_week" else shown.head(_ROWS)
     layout.side_by_side(
-        partial(_map, shown, "returning", "Share who came back on a later day"),
-        partial(_map, shown, "value", f"Value per person ({data_source.CURRENCY})"),
+        partial(_map, look, shown, "returning", "Share who came back on a later day"),
+        partial(_map, look, shown, "value", f"Value per person ({data_source.CURRENCY})"),
     )
     _table(found, by or names[0])
 
@@ -49,14 +51,14 @@ def _figures(found: Cohorts) -> None:
     figures = {"People": (number(found.people), "With consent to analytics and attribution.")}
     for age, people, returning, _ in found.ages.rows():
         figures[f"Back within {age} days"] = (
-            share(returning / people if people else None),
+            share(_per_person(returning, people)),
             f"Share of people in weeks that are {age} days old: a session on a later day.",
         )
     layout.metrics(figures)
     layout.metrics(
         {
             f"Value per person after {age} days ({data_source.CURRENCY})": (
-                number(value / people, 2) if people else "–",
+                number(_per_person(value, people), 2),
                 f"Of people in weeks that are {age} days old; less refunds until then.",
             )
             for age, people, _, value in found.ages.rows()
@@ -64,7 +66,11 @@ def _figures(found: Cohorts) -> None:
     )
 
 
-def _map(groups: pl.DataFrame, measure: str, heading: str) -> None:
+def _per_person(total: float | None, people: int) -> float | None:
+    return None if total is None or not people else total / people
+
+
+def _map(look: Look, groups: pl.DataFrame, measure: str, heading: str) -> None:
     written = layout.locale().share if measure == "returning" else partial(layout.locale().number, digits=2)
     cells = [
         {
@@ -76,7 +82,7 @@ def _map(groups: pl.DataFrame, measure: str, heading: str) -> None:
         }
         for row in groups.to_dicts()
         for age in AGES
-        if row[f"of_{age}"]
+        if row[f"{measure}_{age}"] is not None
     ]
     draw = partial(
         heat_map,
@@ -86,7 +92,8 @@ def _map(groups: pl.DataFrame, measure: str, heading: str) -> None:
         heading=heading,
         height=bar_charts.TALL,
     )
-    place_chart(pl.DataFrame(cells, {**_CELL, measure: pl.Float64}), draw, _TOO_YOUNG, bar_charts.TALL)
+    nothing = layout.why_empty(look, _TOO_YOUNG, *(f"{_TABLE}.{_COLUMNS[measure]}_{age}" for age in AGES))
+    place_chart(pl.DataFrame(cells, {**_CELL, measure: pl.Float64}), draw, nothing, bar_charts.TALL)
 
 
 def _table(found: Cohorts, by: str) -> None:

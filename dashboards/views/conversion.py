@@ -19,6 +19,7 @@ from millrace.explain.credit import explain_value_split, work_out
 from millrace.explain.refund import equals, explain_limit
 from millrace.explain.trail_steps import step_in_words
 
+_NOT_FOUND = "There is no conversion, order or event of that id."
 _KEY = "conversion"
 _TRAIL = 740  # pixels: twenty steps
 _CHOSEN = "chosen-conversion"  # session state: the conversion selected in the list
@@ -38,14 +39,14 @@ def body(look: Look, scope: Scope) -> None:
     found = look.figure(story.find, wanted)
     if not found:
         if wanted:
-            st.text("There is no conversion, order or event of that id.")
+            st.text(layout.why_empty(look, _NOT_FOUND, "gold.conversions"))
         _suggest(look, scope)
         return
     if len(found) > 1:
         found = [_which(found)]
     explained = look.figure(story.explain, found[0]["conversion_id"])
     if explained is not None:
-        _show(explained)
+        _show(look, explained)
         if look.shows("gold.visitor_timeline"):
             visitor_timeline.show(look, explained)
         if look.shows("bronze.kafka_records"):
@@ -76,8 +77,8 @@ def _which(found: list[Row]) -> Row:
     return by_id[chosen]
 
 
-def _show(explained: Story) -> None:
-    _head(explained)
+def _show(look: Look, explained: Story) -> None:
+    _head(look, explained)
     place_chart(
         pl.DataFrame({"one": [1]}),
         lambda _, palette: timeline_chart.time_line(explained, palette),
@@ -85,11 +86,13 @@ def _show(explained: Story) -> None:
         timeline_chart.HEIGHT,
     )
     _credits(explained)
-    _arithmetic(explained)
+    if look.sees("gold.attribution.credit"):
+        _sums(explained)
+        _arithmetic(explained)
     _trail(explained)
 
 
-def _head(explained: Story) -> None:
+def _head(look: Look, explained: Story) -> None:
     row = explained.conversion
     facts = {
         "Goal": row["goal"],
@@ -97,7 +100,7 @@ def _head(explained: Story) -> None:
         **({"Refund": row["refund_id"]} if row["refund_id"] else {}),
         "When": utc(row["converted_at"]),
         "Person": row["person_id"],
-        "Worth": _worth(explained),
+        "Worth": _worth(look, explained),
         "State": "final" if row["is_final"] else "may still change",
     }
     with st.container(border=True, horizontal=True, gap="small"):
@@ -114,10 +117,10 @@ def _head(explained: Story) -> None:
         st.text(limit)
 
 
-def _worth(explained: Story) -> str:
+def _worth(look: Look, explained: Story) -> str:
     row = explained.conversion
     if row["value"] is None:
-        return "not said"
+        return "not said" if look.sees("gold.conversions.value") else "–"
     money = layout.locale().money
     value = f"{money(row['value'])} {row['currency'] or '(no currency)'}"
     if row["reporting_value"] is None:
@@ -164,6 +167,9 @@ def _credits(explained: Story) -> None:
         heading="Touches, and the credit of each by model",
         height=layout.fitting(frame),
     )
+
+
+def _sums(explained: Story) -> None:
     sums = {f"{sum(row['credit'] for row in each):.9f}" for each in explained.credits.values() if each}
     shown_sums = _as_written(" or ".join(sorted(sums)))
     st.text(f"Credits of each model sum to {shown_sums or 'nothing yet'}.")

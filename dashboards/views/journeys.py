@@ -7,7 +7,7 @@ import data_source
 import polars as pl
 import streamlit as st
 from charts import bar_charts, sankey_chart
-from metrics.journeys import journeys, trail_steps
+from metrics.journeys import Journeys, journeys, trail_steps
 from query_scope import Scope
 from tables.table_cache import Look
 from widgets import layout, page
@@ -17,10 +17,36 @@ from widgets.layout import number_column, place_chart, place_table, text_column
 from folds.rule_numbers import load_rule_numbers
 from lakehouse.bundle_file import conf_folder
 
+_TABLE = "gold.attribution"
+
 
 def body(look: Look, scope: Scope) -> None:
     """Show the flow to conversions, time to convert, top paths, and steps of trails."""
-    found = look.figure(journeys, scope)
+    found = look.figure(journeys, scope, look.unseen(_TABLE))
+    if look.sees(_TABLE):
+        _figures(found)
+    nothing = layout.why_empty(look, "No conversions in this period.", _TABLE)
+    waits = partial(
+        bar_charts.bars,
+        label="band",
+        measure="conversions",
+        heading="From the first touch to the conversion",
+        unit="conversions",
+        height=bar_charts.TALL,
+    )
+    times = found.times if found.conversions else found.times.clear()
+    layout.side_by_side(
+        partial(place_chart, found.flow, sankey_chart.flow, nothing, bar_charts.TALL),
+        partial(place_chart, times, waits, nothing, bar_charts.TALL),
+        widths=(3, 2),
+    )
+    _paths(found)
+    if found.cut:
+        st.caption("More touches than are read at once: choose a shorter period to have all of them.")
+    _steps(look, scope)
+
+
+def _figures(found: Journeys) -> None:
     look_back = load_rule_numbers(conf_folder()).look_back / timedelta(days=1)
     number, share = layout.locale().number, layout.locale().share
     layout.metrics(
@@ -40,21 +66,9 @@ def body(look: Look, scope: Scope) -> None:
             ),
         }
     )
-    nothing = "No conversions in this period."
-    waits = partial(
-        bar_charts.bars,
-        label="band",
-        measure="conversions",
-        heading="From the first touch to the conversion",
-        unit="conversions",
-        height=bar_charts.TALL,
-    )
-    times = found.times if found.conversions else found.times.clear()
-    layout.side_by_side(
-        partial(place_chart, found.flow, sankey_chart.flow, nothing, bar_charts.TALL),
-        partial(place_chart, times, waits, nothing, bar_charts.TALL),
-        widths=(3, 2),
-    )
+
+
+def _paths(found: Journeys) -> None:
     columns = {
         "path": text_column("Path of channels, earliest first", 520),
         "conversions": number_column("Conversions"),
@@ -65,9 +79,6 @@ def body(look: Look, scope: Scope) -> None:
     times = [None if days is None else lasting(timedelta(days=days)) for days in found.paths["days"]]
     paths = found.paths.with_columns(pl.Series("time", times, pl.String))
     place_table(paths, columns, "paths", heading="Top paths")
-    if found.cut:
-        st.caption("More touches than are read at once: choose a shorter period to have all of them.")
-    _steps(look, scope)
 
 
 def _steps(look: Look, scope: Scope) -> None:

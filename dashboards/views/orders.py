@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 from charts import bar_charts, time_charts
-from metrics.orders import DIFFERENCES, Orders, orders
+from metrics.orders import DIFFERENCES, NEEDED, Orders, orders
 from query_scope import Scope
 from tables.table_cache import Look
 from widgets import layout, page
@@ -20,8 +20,8 @@ _NONE_DIFFERS = "All orders of these days agree."
 def body(look: Look, scope: Scope) -> None:
     """Show how many orders agree, the share that does not by day, and each one that differs."""
     found = look.figure(orders, scope)
-    if not found.compared and not found.older:
-        layout.say_nothing(_NOTHING, bar_charts.TALL)
+    if not look.sees(*NEEDED) or not (found.compared or found.older):
+        layout.say_nothing(layout.why_empty(look, _NOTHING, *NEEDED), bar_charts.TALL)
         return
     first, last = scope.period.days
     st.caption(

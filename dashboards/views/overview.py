@@ -23,7 +23,8 @@ def body(look: Look, scope: Scope) -> None:
     """Show figures, events and conversions over time, channels, and the latest conversions."""
     before = Scope(scope.period.before, scope.channels)
     is_comparable = look.figure(traffic.is_comparable, scope, before)
-    _figures(look, scope, before if is_comparable else None)
+    if look.sees("gold.traffic"):
+        _figures(look, scope, before if is_comparable else None)
     now = look.figure(traffic.series, scope)
     then = look.figure(traffic.series, before)
     then = then if is_comparable else then.clear()
@@ -43,7 +44,7 @@ def body(look: Look, scope: Scope) -> None:
                     before=then,
                     against=against,
                 ),
-                f"No {measure} in this period.",
+                layout.why_empty(look, f"No {measure} in this period.", f"gold.traffic.{measure}"),
             )
             for measure in ("events", "conversions")
         )
@@ -90,14 +91,14 @@ def _visitors(look: Look, scope: Scope) -> Metric:
     if look.figure(traffic.is_comparable, hour, Scope(hour.period.before, scope.channels)):
         then = look.figure(traffic.visitors_in_the_hour, end - _DAY, scope.channels)
     meaning = "Different visitors in the hour up to the latest event. Small print: against the day before."
-    if now is None:
-        return "–", f"{meaning} Of several channels they can't be summed.", None
-    return layout.locale().number(now), meaning, None if then is None else _change(now, then)
+    if len(scope.channels) > 1:
+        meaning += " Of several channels they can't be summed."
+    return layout.locale().number(now), meaning, _change(now, then)
 
 
-def _change(now: float, then: float) -> str | None:
-    """The relative change in per cent; None if there was nothing before."""
-    if then <= 0:
+def _change(now: float | None, then: float | None) -> str | None:
+    """The relative change in per cent; None if there was nothing before, or one of them is not known."""
+    if now is None or then is None or then <= 0:
         return None
     change = (now - then) / then
     sign = "+" if change > 0 else "-" if change < 0 else "±"  # Streamlit's arrow needs an ASCII hyphen
@@ -114,9 +115,9 @@ def _channels(look: Look, scope: Scope) -> None:
         unit="sessions started",
         height=layout.TABLE_HEIGHT + 40,
     )
-    place_chart(
-        layout.shown_labels(rows, "channel"), draw, "No sessions in this period.", layout.TABLE_HEIGHT + 40
-    )
+    nothing = layout.why_empty(look, "No sessions in this period.", "gold.traffic.sessions")
+    shown = layout.shown_labels(rows.drop_nulls("sessions"), "channel")
+    place_chart(shown, draw, nothing, layout.TABLE_HEIGHT + 40)
 
 
 def _latest(look: Look, scope: Scope) -> None:

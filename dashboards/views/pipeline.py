@@ -34,7 +34,8 @@ _TABLE = {
 def body(look: Look, _: Scope | None) -> None:
     """Show jobs, micro-batches over time, errors, tables."""
     jobs = look.figure(pipeline.jobs)
-    _figures(jobs)
+    if look.sees("ops.ledger"):
+        _figures(jobs)
     _jobs(jobs)
     if look.shows("bronze.kafka_records"):
         _stages(look)
@@ -68,7 +69,7 @@ def body(look: Look, _: Scope | None) -> None:
         unit="share of rows",
         format_=".2~p",
     )
-    nothing = "No micro-batches yet."
+    nothing = layout.why_empty(look, "No micro-batches yet.", "ops.ledger")
     shares = batches.filter(pl.col("job") == "refine").drop_nulls("late_share")
     layout.side_by_side(
         partial(place_chart, batches, cost, nothing), partial(place_chart, shares, late, nothing)

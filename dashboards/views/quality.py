@@ -13,7 +13,7 @@ from query_scope import Scope
 from tables.table_cache import Look
 from widgets import layout, page
 from widgets.formatting import lasting, plain_text, utc
-from widgets.gate_state import latest_results, read_gates
+from widgets.gate_state import Gates, latest_results, read_gates
 from widgets.layout import (
     choose_row,
     day_column,
@@ -36,13 +36,26 @@ _ONLY_IN_FILES = (
     f"{'; '.join(kind.what for kind in KINDS.values() if not kind.in_tables)}."
 ).replace("`", "")
 _GAPS_HEIGHT = 530  # pixels
+_NOTHING_REFUSED = "Nothing was refused in this period."
 _NOTHING = "No expectations have been evaluated on these tables yet."
 
 
 def body(look: Look, scope: Scope | None) -> None:
     """Show the state of the gate, expectations, consent, what events lack, and rejected records."""
-    gates = look.figure(read_gates)
     latest = look.figure(latest_results)
+    if look.sees("ops.gates", "ops.expectations"):
+        _figures(look.figure(read_gates), latest)
+    nothing = layout.why_empty(look, _NOTHING, "ops.expectations")
+    place_chart(_runs(look.figure(quality.history)), _draw, nothing, 220)
+    _results(latest)
+    _docs()
+    if scope is not None:
+        _consent(look, scope)
+        _gaps(look, scope)
+        layout.side_by_side(partial(_reasons, look, scope), partial(_examples, look, scope), widths=(2, 3))
+
+
+def _figures(gates: Gates, latest: pl.DataFrame) -> None:
     failed = latest.filter(~pl.col("success")).height
     number = layout.locale().number
     layout.metrics(
@@ -56,13 +69,6 @@ def body(look: Look, scope: Scope | None) -> None:
             "Since": _since(gates.since),
         }
     )
-    place_chart(_runs(look.figure(quality.history)), _draw, _NOTHING, 220)
-    _results(latest)
-    _docs()
-    if scope is not None:
-        _consent(look, scope)
-        _gaps(look, scope)
-        layout.side_by_side(partial(_reasons, look, scope), partial(_examples, look, scope), widths=(2, 3))
 
 
 def _since(at: datetime | None) -> tuple[str, str]:
@@ -178,15 +184,15 @@ def _reasons(look: Look, scope: Scope) -> None:
         unit="records",
         height=bar_charts.TALL,
     )
-    place_chart(
-        layout.shown_labels(rows, "reason"), draw, "Nothing was refused in this period.", bar_charts.TALL
-    )
+    nothing = layout.why_empty(look, _NOTHING_REFUSED, "silver.rejected_events")
+    place_chart(layout.shown_labels(rows, "reason"), draw, nothing, bar_charts.TALL)
 
 
 def _examples(look: Look, scope: Scope) -> None:
     reasons = look.figure(quality.rejected_by_reason, scope)["reason"].to_list()
     if not reasons:
-        layout.say_nothing("Nothing was refused in this period.", bar_charts.TALL)
+        nothing = layout.why_empty(look, _NOTHING_REFUSED, "silver.rejected_events")
+        layout.say_nothing(nothing, bar_charts.TALL)
         return
     chosen = st.selectbox(
         "Examples of", reasons, key="reason", bind="query-params", format_func=plain_text, width=240

@@ -37,9 +37,11 @@ def body(look: Look, scope: Scope) -> None:
     longest = LONGEST.get(kind, scope.period.length)
     asked = Scope(scope.period.last(longest), scope.channels)
     found = look.figure(panes, asked, kind)
-    _figures(found)
+    if look.sees("gold.traffic.pane"):
+        _figures(found)
     rows = _columns(found.windows, "events", pl.col("pane").replace_strict(_WORDS, default="on time"), kind)
-    windows = partial(place_chart, rows, partial(_draw, kind=kind), f"No windows of {kind} in this period.")
+    nothing = layout.why_empty(look, f"No windows of {kind} in this period.", "gold.traffic.events")
+    windows = partial(place_chart, rows, partial(_draw, kind=kind), nothing)
     if found.since is None:
         windows()
         _revised(found)
@@ -80,7 +82,8 @@ def _figures(found: Panes) -> None:
 
 
 def _columns(windows: pl.DataFrame, measure: str, part: pl.Expr, kind: str) -> pl.DataFrame:
-    summed = windows.group_by("window_start", part.alias("part")).agg(pl.col(measure).sum())
+    seen = windows.drop_nulls(measure)
+    summed = seen.group_by("window_start", part.alias("part")).agg(pl.col(measure).sum())
     return summed.sort("window_start").select(
         pl.col("window_start").alias("start"),
         (pl.col("window_start") + _WIDTHS[kind] * 0.9).alias("edge"),

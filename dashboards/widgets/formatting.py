@@ -27,8 +27,10 @@ class Locale:
     group: str = ","
     per_cent: str = "%"
 
-    def number(self, value: float, digits: int = 0) -> str:
-        """A number with a fixed count of decimals."""
+    def number(self, value: float | None, digits: int = 0) -> str:
+        """A number with a fixed count of decimals; a dash for None."""
+        if value is None:
+            return "–"
         text = f"{value:,.{digits}f}".replace("-", "−")
         return text.translate(str.maketrans({",": self.group, ".": self.point}))
 

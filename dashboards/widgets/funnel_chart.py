@@ -7,6 +7,7 @@ import streamlit as st
 from charts import bar_charts
 from metrics import audience, custom_dimensions
 from query_scope import Scope
+from tables.query import sum_seen
 from tables.table_cache import Look
 
 from widgets import layout
@@ -58,7 +59,8 @@ def place_funnel(look: Look, scope: Scope, dimension: str | None) -> None:
             unit=_UNIT,
         )
     shown = rows if reached["visitors"].sum() else rows.clear()
-    place_chart(shown, draw, _NO_STEPS, bar_charts.TALL)
+    nothing = layout.why_empty(look, _NO_STEPS, "gold.funnel.visitors")
+    place_chart(shown, draw, nothing, bar_charts.TALL)
 
 
 def place_steps(look: Look, scope: Scope, dimension: str) -> None:
@@ -78,7 +80,7 @@ def by_step(values: pl.DataFrame) -> pl.DataFrame:
     rank = pl.int_range(pl.len()).clip(0, _PARTS)
     name = pl.when(rank < _PARTS).then("value").otherwise(pl.lit(ALL_OTHERS))
     top = values.with_columns(name.alias("value"), rank.alias("rank"))
-    summed = top.group_by("value", "rank", maintain_order=True).agg(pl.col(audience.STEPS).sum())
+    summed = top.group_by("value", "rank", maintain_order=True).agg(map(sum_seen, audience.STEPS))
     steps = pl.DataFrame({"step": audience.STEPS})
     rows = summed.unpivot(
         audience.STEPS, index=("value", "rank"), variable_name="step", value_name="visitors"

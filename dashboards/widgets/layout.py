@@ -13,6 +13,7 @@ import streamlit as st
 from charts import bar_charts
 from charts.palette import Palette, palette_of
 from streamlit.elements.lib.column_types import ColumnConfig
+from tables.table_cache import Look
 
 from widgets.formatting import Locale, locale_of, plain
 
@@ -46,6 +47,17 @@ def say_nothing(words: str, height: int = bar_charts.HEIGHT) -> None:
     """Show a text instead of a chart or a table, in a box that is lower than either."""
     with st.container(border=True, height=min(height, _EMPTY_HEIGHT), vertical_alignment="center"):
         st.text(words, text_alignment="center")
+
+
+def why_empty(look: Look, words: str, *needed: str) -> str:
+    """Why there is nothing to show: `words`, or that the viewer's role does not see what is needed.
+
+    Args:
+        look: the snapshot of the page.
+        words: the reason if the role sees all of it.
+        needed: tables and columns, see `Look.sees`.
+    """
+    return words if look.sees(*needed) else "This role does not see these figures."
 
 
 def place_table(

@@ -1,5 +1,7 @@
 """Pages under roles: hidden tables are named, masks and row filters apply, and caches are per role."""
 
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ from widgets.formatting import utc
 from kit.access import hash_of, policy, write_policy
 from kit.dashboards_folder import VIEWS
 from kit.shop_warehouse import Shop
-from kit.shown import said
+from kit.shown import metrics, said
+from kit.warehouse_builder import build_warehouse
+from lakehouse.access.masks import Mask
 from lakehouse.access.role import Role
 from lakehouse.contracts import TABLES
 
@@ -96,6 +100,91 @@ def test_page_names_tables_hidden_from_role(
     assert "Not there for this role, so without figures: silver.bots, silver.sessions" in said(
         open_page(shop_home, "audience", period="All")
     )
+
+
+MONEY = """
+roles:
+  counts:
+    tables: ["silver.*", "gold.*", "ops.*"]
+    mask: {gold.attribution.credited_reporting_value: "null", reporting_value: hide,
+           credited_reporting_value: hide, cost: "null"}
+"""
+
+
+@pytest.fixture
+def open_as(
+    open_page: Any, policy_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Callable[..., Any]]:
+    """Opens pages as a role of a policy."""
+
+    def of(policy_text: str, role: str) -> Callable[..., Any]:
+        write_policy(policy_folder, policy_text)
+        monkeypatch.setenv("MILLRACE_ROLE", role)
+        return open_page
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("view", "figures"),
+    [
+        ("overview", ["Value (EUR)"]),
+        ("journeys", ["Value (EUR)"]),
+        ("campaigns", ["Value credited (EUR)", "Cost (EUR)", "ROAS"]),
+    ],
+)
+def test_masked_money_is_a_dash(view: str, figures: list[str], open_as: Any, shop_home: Path) -> None:
+    page = open_as(MONEY, "counts")(shop_home, view, period="All")
+    shown = metrics(page)
+    assert [name for name, figure in shown.items() if figure == "–"] == figures
+    money = {"reporting_value", "credited_reporting_value", "cost", "per_visit"}
+    columns = [table.value[name] for table in page.dataframe for name in money & {*table.value}]
+    assert columns
+    assert all(column.isna().all() for column in columns)
+
+
+def test_masked_money_has_no_bars(open_as: Any, shop_home: Path) -> None:
+    open_page = open_as(MONEY, "counts")
+    for view, charts in (("attribution", 1), ("campaigns", 0)):
+        page = open_page(shop_home, view, period="All")
+        assert len(page.get("vega_lite_chart")) == charts
+        assert "This role does not see these figures." in said(page)
+    page = open_page(shop_home, "attribution", period="All", **{"in": "Conversions"})
+    assert len(page.get("vega_lite_chart")) == 3
+    page = open_page(shop_home, "campaigns", period="All", trend="conversions credited")
+    assert len(page.get("vega_lite_chart")) == 1
+
+
+def test_cohorts_leave_out_what_a_role_does_not_see(open_as: Any, tmp_path: Path) -> None:
+    week, late = date(2026, 2, 16), datetime(2026, 4, 1, tzinfo=timezone.utc)
+    windows = [
+        {"window_kind": kind, "window_start": late, "window_end": late + timedelta(minutes=1), "events": 1}
+        for kind in ("1 minute", "1 day")
+    ]
+    person = {"cohort_week": week, **{f"{name}_{age}": 1 for name in ("returns", "value") for age in (7, 30)}}
+    build_warehouse(tmp_path / "home", {"gold.traffic": windows, "gold.persons": [person]})
+    masks = '{gold.persons.returns_7: "null", gold.persons.value_7: "null", gold.persons.value_30: hide}'
+    open_page = open_as(f"roles: {{r: {{tables: [gold.*], mask: {masks}}}}}", "r")
+    shown = metrics(open_page(tmp_path / "home", "cohorts"))
+    assert [shown[f"Back within {age} days"] for age in (7, 30)] == ["–", "100.0%"]
+    assert [shown[f"Value per person after {age} days (EUR)"] for age in (7, 30)] == ["–", "–"]
+
+
+def test_conversion_page_opens_without_credit_and_value(open_as: Any, shop: Shop, shop_home: Path) -> None:
+    masks = "{gold.attribution.credit: hide, gold.conversions.value: hide, gold.conversions.currency: hide}"
+    open_page = open_as(f"roles: {{r: {{tables: [silver.*, gold.*], mask: {masks}}}}}", "r")
+    row = next(each for each in shop.tables["gold.conversions"] if each["rate_valid_from"])
+    text = said(open_page(shop_home, "conversion", conversion=row["conversion_id"]))
+    assert utc(row["converted_at"]) in text
+    assert "not said" not in text
+    assert "Credits of each model" not in text
+
+
+@pytest.mark.parametrize("view", ["overview", "campaigns", "journeys", "windows", "quality", "pipeline"])
+def test_figures_of_hidden_tables_are_not_shown_as_zero(view: str, open_as: Any, shop_home: Path) -> None:
+    page = open_as("roles: {r: {tables: [silver.*]}}", "r")(shop_home, view, period="All")
+    assert not page.metric
+    assert "Not there for this role, so without figures: " in said(page)
 
 
 def test_account_without_role_sees_no_figures(
@@ -200,6 +289,7 @@ QUERIES = [
     Query("gold.conversions", ("visitor_id", "order_id"), order=("visitor_id",)),
     Query("gold.conversions", (), (Measure("n", "distinct", "visitor_id"), Measure("m", "count"))),
     Query("gold.conversions", ("goal",), (Measure("n", "count"),)).only("order_id", "not null"),
+    Query("gold.conversions", (), (Measure("n", "count"),)).only("order_id", "not null"),
     Query("gold.conversions", ("conversion_id",)).only("visitor_id", "starts", "v"),
     Query("gold.traffic", ("channel",), sums("events", "reporting_value"), order=("channel",)),
     Query("gold.traffic", (), sums("events")).only("channel", "null"),
@@ -231,7 +321,11 @@ def run_over_masked_rows(backend: Backend, role: Role, query: Query, version: Ve
     hidden = {
         name: pl.lit(None, kind) for name, kind in COLUMNS[query.table].items() if name not in masked.columns
     }
-    return ask_frame(masked.lazy().with_columns(**hidden), query).collect()
+    found = ask_frame(masked.lazy().with_columns(**hidden), query).collect()
+    blank = {name for name, mask in (view.masks if view else {}).items() if mask is not Mask.HASH}
+    is_filtered_by_it = any(each.column in blank for each in query.where)
+    unknown = [each.name for each in query.measures if is_filtered_by_it or each.column in blank]
+    return found.with_columns(pl.lit(None, found.schema[name]).alias(name) for name in unknown)
 
 
 def close(found: pl.DataFrame, expected: pl.DataFrame) -> bool:

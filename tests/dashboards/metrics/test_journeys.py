@@ -27,7 +27,7 @@ def journeys_of(*rows: dict[str, Any]) -> Journeys:
     def ask(query: Query) -> pl.DataFrame:
         return ask_frame(frame, query).collect()
 
-    return journeys(ask, Scope(Period(NOON - DAY, NOON + DAY)))
+    return journeys(ask, Scope(Period(NOON - DAY, NOON + DAY)), frozenset())
 
 
 def times(*waits: timedelta) -> dict[str, int]:

@@ -58,7 +58,7 @@ def test_cohorts_page_shows_all_people(open_page: Any, shop_home: Path, shop: Sh
 @pytest.mark.parametrize("by", BY)
 @pytest.mark.parametrize("end", [LATE, datetime(2026, 4, 25, tzinfo=timezone.utc)])
 def test_cohorts_equal_naive_sums(by: str, end: datetime, shop_home: Path, shop: Shop) -> None:
-    found = cohorts(asking(shop_home), scope(), end, BY[by])
+    found = cohorts(asking(shop_home), scope(), end, BY[by], frozenset())
     rows = shop.tables["gold.persons"]
     for age, people, returning, value in found.ages.rows():
         old = [row for row in rows if row["cohort_week"] + timedelta(days=7 + age) <= end.date()]
@@ -73,7 +73,7 @@ def test_cohorts_equal_naive_sums(by: str, end: datetime, shop_home: Path, shop:
 
 
 def test_cohorts_of_a_channel_leave_out_others(shop_home: Path, shop: Shop) -> None:
-    found = cohorts(asking(shop_home), scope(channels=("Email",)), LATE, "channel")
+    found = cohorts(asking(shop_home), scope(channels=("Email",)), LATE, "channel", frozenset())
     assert found.groups["group"].to_list() == ["Email"]
     assert found.people == sum(row["channel"] == "Email" for row in shop.tables["gold.persons"])
 

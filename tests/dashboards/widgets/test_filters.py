@@ -26,7 +26,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def build_home(home: Path, last: datetime) -> Path:
-    """A home with events in two minutes, of which one is the last, and a person of the week from 16 February."""
+    """A home with events in two minutes, the last one given, and a person of the week from 16 February."""
     windows = [
         {"window_kind": kind, "window_start": at, "window_end": at + length, "events": 1}
         for at in (FIRST, last)
