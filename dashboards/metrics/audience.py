@@ -8,6 +8,12 @@ from tables.query import Measure, Query, sums
 from tables.table_cache import Ask
 
 STEPS = ("impression", "click", "visit", "search", "order")
+VISITS = (
+    "silver.bots.visitor_id",
+    *(f"silver.sessions.{name}" for name in ("visitor_id", "started_at", "page_views")),
+)
+"""What `visits` needs: a role that sees no bots, or not whose a session is, would count bots."""
+
 BOTS = 20_000
 """At most so many bots are excluded: a query that lists more is slow."""
 

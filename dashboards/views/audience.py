@@ -15,6 +15,10 @@ from widgets.layout import number_column, place_chart, place_table, share_column
 
 _TERMS = 14
 _TABLE = 386  # pixels: ten ranks
+_NO_VISITS = (
+    "Sessions, entry and exit pages are left out: this role does not see sessions, their page views, or "
+    "which of them are of bots."
+)
 _NO_VALUES = (
     "No visit on these days has a value.\n"
     "Missing: a dimension in conf/dimensions.yml, or what it reads in events."
@@ -27,7 +31,47 @@ _NO_RESULTS = (
 
 def body(look: Look, scope: Scope) -> None:
     """Show sessions, funnel, searches, results by rank, entry and exit pages, custom dimensions."""
-    found = look.figure(audience.visits, scope)
+    found = look.figure(audience.visits, scope) if look.sees(*audience.VISITS) else None
+    if found:
+        _figures(found)
+    else:
+        st.text(_NO_VISITS)
+    searched = look.figure(audience.searches, scope)
+    terms = partial(
+        bar_charts.stacked,
+        label="query",
+        measure="searches",
+        part="outcome",
+        parts=["clicked", "not clicked"],
+        heading="Searches with and without a click on a result",
+        unit="searches",
+    )
+    no_searches = layout.why_empty(
+        look,
+        "No searches on these days.",
+        "gold.search_performance.searches",
+        "gold.search_performance.clicked_searches",
+    )
+    split = funnel_chart.choose_dimension(look, scope)
+    layout.side_by_side(
+        partial(funnel_chart.place_funnel, look, scope, split),
+        partial(place_chart, _outcomes(searched), terms, no_searches, bar_charts.TALL),
+    )
+    if split:
+        funnel_chart.place_steps(look, scope, split)
+    _ranks(look, scope)
+    pages = [partial(_pages, look, found, end) for end in ("entry", "exit")] if found else []
+    layout.side_by_side(*pages, partial(_terms, searched))
+    _dimensions(look, scope)
+    if found:
+        _limits(found)
+    st.caption(
+        "Funnel, searches and results: whole days, all channels and campaigns. The funnel counts visitors "
+        "who did every step before on the same day: its orders are fewer than the conversions of other pages."
+    )
+
+
+def _figures(found: audience.Visits) -> None:
     number, share = layout.locale().number, layout.locale().share
     count = found.sessions
     layout.metrics(
@@ -46,45 +90,22 @@ def body(look: Look, scope: Scope) -> None:
             ),
         }
     )
-    searched = look.figure(audience.searches, scope)
-    terms = partial(
-        bar_charts.stacked,
-        label="query",
-        measure="searches",
-        part="outcome",
-        parts=["clicked", "not clicked"],
-        heading="Searches with and without a click on a result",
-        unit="searches",
-    )
-    split = funnel_chart.choose_dimension(look, scope)
-    layout.side_by_side(
-        partial(funnel_chart.place_funnel, look, scope, split),
-        partial(place_chart, _outcomes(searched), terms, "No searches on these days.", bar_charts.TALL),
-    )
-    if split:
-        funnel_chart.place_steps(look, scope, split)
-    _ranks(look, scope)
-    layout.side_by_side(
-        partial(_pages, found.entries, "Entry pages", "entry-pages"),
-        partial(_pages, found.exits, "Exit pages", "exit-pages"),
-        partial(_terms, searched),
-    )
-    _dimensions(look, scope)
+
+
+def _limits(found: audience.Visits) -> None:
+    """Say which limits of what is read at once were reached."""
     if found.cut:
         st.caption("More addresses than are read at once: choose a shorter period to have all of them.")
     if found.bots_left:
         st.caption(
-            f"Of the bots, only the {number(audience.BOTS)} found last are left out of sessions and pages: "
-            "the others are counted."
+            f"Of the bots, only the {layout.locale().number(audience.BOTS)} found last are left out of "
+            "sessions and pages: the others are counted."
         )
-    st.caption(
-        "Funnel, searches and results: whole days, all channels and campaigns. The funnel counts visitors "
-        "who did every step before on the same day: its orders are fewer than the conversions of other pages."
-    )
 
 
 def _outcomes(searched: pl.DataFrame) -> pl.DataFrame:
     top = layout.shown_labels(searched, "query").head(_TERMS)
+    top = top.drop_nulls(("clicked", "unclicked"))
     parts = (("clicked", "clicked", 0), ("unclicked", "not clicked", 1))
     return pl.concat(
         top.select(
@@ -107,7 +128,10 @@ def _ranks(look: Look, scope: Scope) -> None:
         width=260,
     )
     ranks = look.figure(results.by_rank, scope, query)
-    first = _rates(ranks.filter(pl.col("rank") <= rank_chart.RANKS))
+    first = _rates(ranks.filter(pl.col("rank") <= rank_chart.RANKS).drop_nulls("click_through"))
+    nothing = layout.why_empty(
+        look, _NO_RESULTS, "gold.result_performance.shown", "gold.result_performance.clicked"
+    )
     columns = {
         "rank": number_column("Rank", meaning="Place in the list of results, from 1"),
         "shown": number_column("Shown", meaning="Results shown there"),
@@ -115,7 +139,7 @@ def _ranks(look: Look, scope: Scope) -> None:
         "click_through": share_column("Click-through rate", "Clicked, of those shown"),
     }
     layout.side_by_side(
-        partial(place_chart, first, rank_chart.click_through, _NO_RESULTS, bar_charts.TALL),
+        partial(place_chart, first, rank_chart.click_through, nothing, bar_charts.TALL),
         partial(place_table, ranks, columns, "ranks", layout.fitting(ranks, _TABLE), "Results by rank"),
         widths=(1, 1),
     )
@@ -158,16 +182,21 @@ def _dimensions(look: Look, scope: Scope) -> None:
         "credited": number_column(f"Value ({data_source.CURRENCY})", 2, f"Credited {by}"),
     }
     height = layout.fitting(values, _TABLE)
+    nothing = layout.why_empty(look, _NO_VALUES, f"gold.dimension_performance.{measure}")
     layout.side_by_side(
-        partial(place_chart, values.head(_TERMS), chart, _NO_VALUES, bar_charts.TALL),
+        partial(place_chart, values.head(_TERMS).drop_nulls(measure), chart, nothing, bar_charts.TALL),
         partial(place_table, values, columns, "dimensions", height, "By value"),
         widths=(1, 1),
     )
 
 
-def _pages(rows: pl.DataFrame, heading: str, name: str) -> None:
+def _pages(look: Look, found: audience.Visits, end: str) -> None:
+    """Show the pages of one end of the sessions, `entry` or `exit`."""
     columns = {"page": text_column("Page", 240), "sessions": number_column("Sessions")}
-    place_table(rows, columns, name, heading=heading)
+    rows, address = found.entries if end == "entry" else found.exits, f"silver.sessions.{end}_url"
+    seen = rows if look.sees(address) else rows.clear()
+    nothing = layout.why_empty(look, "No pages in this period.", address)
+    place_table(seen, columns, f"{end}-pages", heading=f"{end.capitalize()} pages", otherwise=nothing)
 
 
 def _terms(searched: pl.DataFrame) -> None:
