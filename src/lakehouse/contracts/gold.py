@@ -233,8 +233,8 @@ SUMMARY_LOCK = traffic.TRAFFIC.name  # held while summaries are written, concurr
 
 TABLES = (
     TOUCHES,
-    CONVERSIONS,
     BOT_REFUNDS,
+    CONVERSIONS,
     ATTRIBUTION,
     TRAILS,
     CONVERSION_ITEMS,

@@ -90,6 +90,19 @@ RULES = Table(
     ),
 )
 
+RULE_USES = Table(
+    name="ops.rule_uses",
+    grain="later use of a rules version",
+    summary="a rules version that jobs follow again, or that a table was rebuilt by",
+    key=(),
+    columns=(
+        Column("rules_version", "string", "the version; `ops.rules` has its files, and its first use"),
+        Column("table", "string", "table that was rebuilt by it; null: jobs follow it again"),
+        Column("after", "timestamp", "last use of rules before the rebuild began; null if none is rebuilt"),
+        Column("used_at", "timestamp", "from when on, or end of the rebuild; later than all uses before"),
+    ),
+)
+
 DIGESTS = Table(
     name="ops.digests",
     grain="file of a table or its log, or manifest",
@@ -185,7 +198,18 @@ ERASED_IDENTITIES = Table(
     ),
 )
 
-TABLES = (LEDGER, EXPECTATIONS, GATES, RULES, DIGESTS, TOPICS, READS, ERASED_RECORDS, ERASED_IDENTITIES)
+TABLES = (
+    LEDGER,
+    EXPECTATIONS,
+    GATES,
+    RULES,
+    RULE_USES,
+    DIGESTS,
+    TOPICS,
+    READS,
+    ERASED_RECORDS,
+    ERASED_IDENTITIES,
+)
 
 WITHOUT_SPARK = frozenset({DIGESTS.name, READS.name})
 """Tables that, in a folder, are written by Python processes without a JVM, and never by Spark.

@@ -45,7 +45,7 @@ class Table:
         key: the columns that identify a row; empty for change logs.
         columns: in the order they are written.
         summary: one row, in a sentence.
-        inputs: tables that it is computed from.
+        inputs: tables that it is computed from; the first is what there has to be for it to have rows.
         writer: the first job that writes rows of an ingest stamp to it; empty if every job does.
         cadence: when the writer commits: with each `batch`, at intervals as a `summary`, or on a `schedule`.
         event_time: the event time of a row; None if it has none.

@@ -97,8 +97,12 @@ class JobContext:
         self.listener.log(self.job, line)
 
     def record_rules(self) -> None:
-        """Write the rules in force to ops.rules, if they are new; see `RulesHistory`."""
+        """Record the rules in force, if others were before; see `RulesHistory`."""
         self._rules.record()
+
+    def rebuilding(self, table: str) -> AbstractContextManager[None]:
+        """Record a rebuild by the rules in force, which the block computes and writes; see `RulesHistory`."""
+        return self._rules.rebuilding(table)
 
     def reuse(self, computed: T) -> T:
         """An equal object of the same class that an earlier step of this run gave, else this one."""

@@ -102,13 +102,13 @@ def _rebuild(run: JobContext, name: str, definition: TableDefinition) -> None:
             return
         started_at = now()
         run.log(f"{name}: computing")
-        run.record_rules()
-        run.lake.read(name)  # pins the version that the commit is based on; see CompareAndSwap
-        rows = definition.compute(run)
-        if definition.write:
-            definition.write(run, rows)
-        else:
-            run.lake.overwrite(name, rows)
+        with run.rebuilding(name):
+            run.lake.read(name)  # pins the version that the commit is based on; see CompareAndSwap
+            rows = definition.compute(run)
+            if definition.write:
+                definition.write(run, rows)
+            else:
+                run.lake.overwrite(name, rows)
         run.rebuilt.add(name)
         seconds = (now() - started_at).total_seconds()
     run.log(f"{name}: {run.lake.read(name).count():,} rows, in {seconds:.1f} s")

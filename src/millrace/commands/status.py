@@ -29,7 +29,8 @@ def status(
     if settings.catalog:
         raise MillraceError(
             f"`millrace status` is about a home, and the tables are in the catalog {settings.catalog}",
-            'See page Pipeline, or `millrace sql "SELECT * FROM ops.ledger"`; for the home, unset MILLRACE_CATALOG',
+            'See page Pipeline, or `millrace sql "SELECT * FROM ops.ledger"`; '
+            "for a home, unset MILLRACE_CATALOG",
         )
     if watch and not as_json:
         with ShutdownSignal().on_signals() as stop:

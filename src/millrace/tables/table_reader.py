@@ -1,7 +1,7 @@
 """Reads tables without a JVM, for `status`, `audit` and `sql`."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,10 @@ from deltalake.exceptions import TableNotFoundError
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.lineage import OPTIONAL_JOBS, upstream_jobs
 from lakehouse.delta.log_files import commit_file, latest_version, read_metadata
-from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
-from lakehouse.timestamps import as_utc
+from lakehouse.timestamps import EPOCH, LAST, as_utc
 from millrace.tables.pins import pinned_versions
 
-_RULES = "rules_version"
 _SUMS = ("input_rows", "output_rows", "duplicates", "rejected", "heartbeats", "erased", "late", "seconds")
 
 
@@ -36,6 +34,12 @@ def open_table(settings: Settings, name: str) -> DeltaTable | None:
         return DeltaTable(table_path(settings, name), version=versions.get(name))
     except (TableNotFoundError, FileNotFoundError):
         return None
+
+
+def created_at(settings: Settings, name: str) -> datetime:
+    """When a table was created, to the millisecond; `LAST` if it does not exist."""
+    table = open_table(settings, name)
+    return LAST if table is None else EPOCH + timedelta(milliseconds=table.metadata().created_time or 0)
 
 
 def scan(settings: Settings, name: str) -> pl.LazyFrame | None:
@@ -95,37 +99,6 @@ def without_rate(settings: Settings) -> int:
         return 0
     lacking = pl.col("value").is_not_null() & pl.col("reporting_value").is_null()
     return int(conversions.select(lacking.sum()).collect().item())
-
-
-def tables_of_other_rules(settings: Settings) -> list[str]:
-    """Tables with rows by other rules than the current ones in conf/, from the statistics of their files.
-
-    Tables are read if their statistics are missing or differ.
-    """
-    now = rules_version(settings.conf)
-    return [name for name in tables_with_rules() if not is_all_by(settings, name, now)]
-
-
-def tables_with_rules() -> list[str]:
-    """Tables whose rows name the rules that they are by."""
-    return [name for name, table in TABLES.items() if _RULES in table.column_names and table.layer != "ops"]
-
-
-def is_all_by(settings: Settings, name: str, version: str) -> bool:
-    """Whether all rows of a table are by one version of the rules."""
-    table = open_table(settings, name)
-    if table is None:
-        return True
-    files = pl.DataFrame(table.get_add_actions(flatten=True))
-    bounds = [f"{end}.{_RULES}" for end in ("min", "max")]
-    if set(bounds) <= set(files.columns):
-        filled = files.filter(pl.col("num_records") > 0)
-        if filled.filter(~pl.all_horizontal(pl.col(*bounds).eq_missing(version))).is_empty():
-            return True
-    rows = pl.scan_delta(table)
-    if _RULES not in rows.collect_schema():
-        return files.is_empty()  # written before rules had versions
-    return not rows.select(pl.col(_RULES).ne_missing(version).any()).collect().item()
 
 
 def ledger_sums(settings: Settings) -> dict[str, dict[str, Any]]:

@@ -71,6 +71,7 @@ WITHOUT_PERSONS = (
     "ops.expectations",
     "ops.gates",
     "ops.rules",
+    "ops.rule_uses",
     "ops.digests",
     "ops.topics",
     "ops.erased_records",

@@ -1,4 +1,4 @@
-"""ops.rules: the text of every version of the rules, stored once."""
+"""ops.rules and ops.rule_uses: every version of the rules, stored once, and when it was used."""
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -13,12 +13,18 @@ from kit.records import Bronze, message, record
 from kit.spark import empty_home
 from lakehouse.bundle_file import BUNDLE_FILE, bundle_root
 from lakehouse.contracts.ops import RULES
+from lakehouse.contracts.silver import SESSIONS
+from lakehouse.run import rules_history
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
+from lakehouse.run.rebuild import rebuild_job
 from lakehouse.run.rules_version import rules_version
 from lakehouse.settings import Settings
+from lakehouse.timestamps import EPOCH
+from millrace.local.status.table_figures import TableFigures
+from millrace.operations.rebuild import definitions
 from millrace.tables.duckdb_views import run_query
-from millrace.tables.table_reader import tables_of_other_rules
+from millrace.tables.rules_reader import read_rules_used
 
 RECORDING = ("refine", "repair")  # the first to run stores the rules, the other does not again
 FILES = {
@@ -26,6 +32,9 @@ FILES = {
     *("dimensions.yml", "identities.yml", "referrers.yml"),
     *("roles.yml", "rules.yml", "shop.yml", "windows.yml"),
 }
+
+CREDIT = ["gold.attribution", "gold.campaign_performance", "gold.dimension_performance", "gold.sketches"]
+"""Tables that follow the half-life."""
 
 
 @pytest.fixture
@@ -58,6 +67,11 @@ def commits(settings: Settings) -> int:
     return len(list((settings.warehouse / "ops" / "rules" / "_delta_log").glob("*.json")))
 
 
+def due(settings: Settings) -> list[str]:
+    """The tables that `millrace status` names."""
+    return TableFigures(settings).tables_of_other_rules()
+
+
 def visit(bronze: Bronze, uid: str) -> None:
     bronze.commit([record(message(uid, "v"))])
 
@@ -74,7 +88,7 @@ def test_rules_changed_between_batches_are_stored_once_per_version(
     visit(bronze, "a")
     run_jobs(spark, settings, *RECORDING)
     assert {file for _, file in texts(settings)} == FILES
-    assert tables_of_other_rules(settings) == []
+    assert due(settings) == []
     second = set_half_life(conf, 3)
     visit(bronze, "b")
     with monkeypatch.context() as patched:
@@ -89,8 +103,7 @@ def test_rules_changed_between_batches_are_stored_once_per_version(
     of_events = read_rows(settings, "silver.events", ("rules_version",))
     assert {row["rules_version"] for row in of_events} == {first, second}
     assert commits(settings) == 3  # the table, and a version each
-    assert set(tables_of_other_rules(settings)) >= {"silver.events"}
-    assert not set(tables_of_other_rules(settings)) & {RULES.name}
+    assert due(settings) == CREDIT
     asked = run_query(settings, "SELECT file, text FROM ops.rules WHERE rules_version = '" + first + "'")
     assert dict(asked.rows()) == {file: found[first, file] for file in FILES}
 
@@ -120,3 +133,26 @@ def test_jobs_started_concurrently_store_a_version_once(
         for done in [threads.submit(run.record_rules) for run in runs]:
             done.result()
     assert {file for _, file in texts(settings)} == FILES
+
+
+def test_rules_that_return_and_rebuilds_are_recorded_in_order_whatever_the_clock_is(
+    spark: SparkSession, tmp_path: Path, conf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, first = empty_home(spark, tmp_path / "home"), rules_version(conf)
+    text = (conf / "rules.yml").read_text()
+    run = JobContext("refine", spark.newSession(), settings, once=True)
+    run.record_rules()
+    second = set_half_life(conf, 3)
+    run.record_rules()
+    monkeypatch.setattr(rules_history, "now", lambda: EPOCH)
+    JobContext("repair", spark.newSession(), settings, once=True).record_rules()
+    (conf / "rules.yml").write_text(text)
+    run.record_rules()
+    job = rebuild_job(definitions(), [SESSIONS.name])
+    job.body(JobContext("rebuild", spark.newSession(), settings, once=True))
+    found = read_rules_used(settings)
+    assert [use.version for use in found.uses] == [first, second, first]
+    assert found.texts.keys() == {first, second}
+    (rebuilt,) = found.rebuilds
+    assert (rebuilt.table, rebuilt.version) == (SESSIONS.name, first)
+    assert found.uses[1].since < found.uses[2].since == rebuilt.after < rebuilt.at

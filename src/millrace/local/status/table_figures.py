@@ -2,17 +2,21 @@
 
 import time
 from collections.abc import Callable, Hashable
+from datetime import datetime
 from functools import partial
 from typing import Any, TypeVar
 
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.ops import RULE_USES, RULES
 from lakehouse.delta.log_files import latest_version, written_at
-from lakehouse.run.rules_version import rules_version
+from lakehouse.run.rules_used import tables_of_other_rules
+from lakehouse.run.rules_version import read_rule_texts, rules_version
 from lakehouse.settings import Settings
 from millrace.tables import table_reader, unread_counts
 from millrace.tables.freshness import SUMMARIZED, freshness, high_water_mark
 from millrace.tables.gate_status import is_held
 from millrace.tables.read_stage_times import read_stage_times
+from millrace.tables.rules_reader import read_rules_used
 from millrace.tables.table_reader import table_path
 
 Figure = TypeVar("Figure")
@@ -84,13 +88,13 @@ class TableFigures:
         )
 
     def tables_of_other_rules(self) -> list[str]:
-        """See `table_reader.tables_of_other_rules`."""
-        now = rules_version(self._settings.conf)
-        return [
-            name
-            for name in table_reader.tables_with_rules()
-            if not self._of(name, "rules", partial(table_reader.is_all_by, self._settings, name, now), now)
-        ]
+        """See `rules_used.tables_of_other_rules`."""
+        later = latest_version(table_path(self._settings, RULE_USES.name))
+        used = self._of(RULES.name, "used", lambda: read_rules_used(self._settings), later)
+        return tables_of_other_rules(read_rule_texts(self._settings.conf), used, self._created_at)
+
+    def _created_at(self, name: str) -> datetime:
+        return self._of(name, "created", partial(table_reader.created_at, self._settings, name))
 
     def is_held(self) -> bool:
         """Whether gold is held."""
