@@ -36,7 +36,8 @@ class _Input:
     Args:
         table: the table's contract.
         columns: columns that queries read; `day` is added, and `event_time` if rows have a time. Rows of
-            bots, and those without consent to analytics, are dropped if visitor_id is among them.
+            bots, and those without consent to analytics, are dropped if visitor_id is among them; of
+            gold.conversions, only the latter are.
         where: a column and its accepted values; None: all rows.
         after: rows up to this long after a day are read, too. Queries cannot use `day` of such an input.
         event: column of the UID of the event that a row counts by.
@@ -84,7 +85,7 @@ def _inputs(orders: tuple[str, ...]) -> dict[str, _Input]:
             of_days_before=True,
         ),
         "attribution": _Input(ATTRIBUTION, (*whose, *_CAMPAIGN, *credit)),
-        "conversions": _Input(CONVERSIONS, (*who, "conversion_id", values), has_customers=True),
+        "conversions": _Input(CONVERSIONS, ("conversion_id", values), has_customers=True),
         "results": _Input(
             SEARCH_RESULTS,
             ("visitor_id", "query", "rank", "outcome"),
@@ -161,13 +162,23 @@ class DayInputs:
         return rows if wanted.where is None else rows.where(F.col(wanted.where[0]).isin(*wanted.where[1]))
 
     def _dated(self, wanted: _Input, rows: DataFrame) -> DataFrame:
-        if "visitor_id" in wanted.columns:
-            rows = self._dimensions.counted(rows, wanted.time, wanted.event)
+        rows = self._counted(wanted, rows)
         if wanted.has_customers and self._of_customers:
             rows = with_customer_values(rows, self._lake.read(CUSTOMERS.name), self._of_customers)
         if wanted.time == _DAY:
             return rows.select(_DAY, *wanted.columns)
         return with_day(rows.select(*wanted.columns, wanted.time), wanted.time, self._zone)
+
+    def _counted(self, wanted: _Input, rows: DataFrame) -> DataFrame:
+        """Rows that count in figures of visitors.
+
+        Of bots, gold.conversions has only refunds and cancellations of people's orders, which count.
+        """
+        if wanted.table is CONVERSIONS:
+            return rows.where("has_analytics_consent IS NOT FALSE")
+        if "visitor_id" in wanted.columns:
+            return self._dimensions.counted(rows, wanted.time, wanted.event)
+        return rows
 
 
 def _union_of(frames: Mapping[str, DataFrame]) -> DataFrame:

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.long
 
 HOUR = timedelta(hours=1)
 PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E148"
+CRAWLER = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
 TABLET = "Mozilla/5.0 (iPad; CPU OS 16_0 like Mac OS X) AppleWebKit/605.1.15 Version/16.0 Safari/604.1"
 RULES = """
 dimensions:
@@ -94,14 +95,15 @@ def test_late_touch_and_login_change_value_of_conversions(
     job = replay_job("Ada", "another level")
     job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     assert check() == {first: "desktop", second: "desktop"}
-    # the telephone turns out to be ann's, and a refund follows its order
+    # the telephone turns out to be ann's, and refunds follow their orders, one of a bot too
     login = sent("p-2", "phone", "identify", 20.1, PHONE, userId="ann")
-    found = arrive(login, order("1", "elsewhere", 901, "Order Refunded"))
-    refund = ("1", "Refunded")
-    assert found == {first: "phone", refund: "phone", second: "desktop"}
+    of_bot = [sent("b-1", "bot", "page", 901, CRAWLER), order("2", "bot", 901, "Order Refunded")]
+    found = arrive(login, order("1", "elsewhere", 901, "Order Refunded"), *of_bot)
+    refunds = {("1", "Refunded"): "phone", ("2", "Refunded"): "desktop"}
+    assert found == {first: "phone", second: "desktop", **refunds}
     # a late touch is earlier
     found = arrive(sent("t-1", "phone", "page", 10, TABLET))
-    assert found == {first: "tablet", refund: "tablet", second: "desktop"}
+    assert found == {first: "tablet", second: "desktop", **refunds, ("1", "Refunded"): "tablet"}
     job = rebuild_job(definitions(), (TOUCHES.name, CONVERSIONS.name))
     job.body(JobContext(job.name, spark.newSession(), settings, once=True))
     assert check() == found
