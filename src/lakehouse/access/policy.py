@@ -78,8 +78,8 @@ class Policy:
 
         Args:
             email: the address; None for an account without one that is verified.
-            is_allowed: whether a list apart from the file says that the account may log in. Else only accounts
-                of the file have a role, unless the file has `account_default`.
+            is_allowed: whether another list says that the account may log in. Else only accounts of the file
+                have a role, unless the file has `account_default`.
         """
         default = self.account_default if is_allowed or self.is_default_declared else None
         name = self.accounts.get((email or "").lower(), default)

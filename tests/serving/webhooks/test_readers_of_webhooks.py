@@ -1,4 +1,4 @@
-"""A webhook belongs to the token that registered it, reads with its current role, and is sent to allowed hosts."""
+"""A webhook belongs to the token that registered it, has its current role, and is sent to allowed hosts."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
