@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 
 from lakehouse.contracts.table import Table
-from lakehouse.delta.changes import read_changes, read_snapshot
+from lakehouse.delta.changes import iterate_snapshot, read_changes
 from lakehouse.delta.log_files import latest_version
 
 Reader = Callable[[Path, Table, int], pa.Table]
@@ -19,6 +19,11 @@ Reader = Callable[[Path, Table, int], pa.Table]
 def rows_at(folder: Path, table: Table, version: int | None = None) -> pa.Table:
     """Rows of a version, read with deltalake."""
     return DeltaTable(folder, version=version).to_pyarrow_table()
+
+
+def snapshot_of(folder: Path, table: Table, version: int | None = None) -> pa.Table:
+    """Rows of a version, as the change feed begins with them."""
+    return pa.concat_tables(iterate_snapshot(folder, table, version))
 
 
 def text_of(row: Mapping[str, Any]) -> str:
@@ -48,7 +53,7 @@ def assert_feed_folds(
         version: _bag(_columns(read(folder, table, version), names)) for version in range(first, latest + 1)
     }
     for begin in begins:
-        state = _bag(read_snapshot(folder, table, begin).rows)
+        state = _bag(snapshot_of(folder, table, begin))
         assert state == published[begin], f"snapshot of version {begin}"
         found = read_changes(folder, table, begin, latest).to_pylist()
         for version in range(begin + 1, latest + 1):

@@ -18,12 +18,13 @@ from typing import Any
 from kit import summing_consumer
 from kit.api_process import ApiProcess
 from kit.catalog_server import CatalogServer
+from kit.change_folding import snapshot_of
 from kit.home import ROOT
 from kit.polling import eventually
 from kit.user_database import UserDatabase
 from kit.warehouse_builder import append_rows, replace_rows
 from lakehouse.contracts import TABLES
-from lakehouse.delta.changes import read_changes, read_snapshot
+from lakehouse.delta.changes import read_changes
 from lakehouse.delta.log_files import latest_version
 from millrace.client import PostgresStore
 
@@ -243,7 +244,7 @@ def assert_each_effect_once(database: UserDatabase, home: Path) -> None:
     begin = resets[0][0]
     expected = Counter(
         (begin, str(row["day"]), row["step"], None, row["visitors"])
-        for row in read_snapshot(folder, table, begin).rows.to_pylist()
+        for row in snapshot_of(folder, table, begin).to_pylist()
     )
     for change in read_changes(folder, table, begin, latest).to_pylist():
         row = change["after"] or change["before"]
@@ -251,7 +252,7 @@ def assert_each_effect_once(database: UserDatabase, home: Path) -> None:
         expected[change["commit_version"], str(row["day"]), row["step"], old, new] += 1
     assert Counter(database.run("SELECT * FROM effects")) == expected
     sums: Counter[str] = Counter()
-    for row in read_snapshot(folder, table).rows.to_pylist():
+    for row in snapshot_of(folder, table).to_pylist():
         sums[row["step"]] += row["visitors"]
     assert {step: visitors for step, visitors in database.run("SELECT * FROM sums") if visitors} == sums
 

@@ -21,10 +21,11 @@ from lakehouse.errors import MillraceError
 from lakehouse.readers.folder_tables import FolderTables
 from serving.admission import admit
 from serving.processes.query_processes import QueryProcesses
-from serving.processes.result import Result, ResultMemory
+from serving.processes.result import Result
 from serving.processes.spill import SpillFolders
 from serving.processes.turns import Turns
 from serving.query_limits import QueryLimits, QueryRunner, TryLaterError
+from serving.reader_budget import ReaderBudget
 from serving.sources.query_result import Part, compute, result_parts
 from serving.stream.hub import Hub, Limits
 from serving.stream.wanted import Wanted
@@ -130,24 +131,24 @@ def test_reader_with_waiting_queries_gives_way_to_other_readers() -> None:
 
 
 def test_results_are_limited_in_total_and_by_reader() -> None:
-    memory = ResultMemory(QueryLimits(kept_bytes=50, kept_bytes_of_reader=30))
+    budget = ReaderBudget(50, 30)
     part = Part(b"x" * 20, None)
-    first = Result([["a"], part], memory, "one")
+    first = Result([["a"], part], budget, "one")
     with pytest.raises(TryLaterError):
-        Result([["a"], part], memory, "one")
-    second = Result([["a"], part], memory, "two")
+        Result([["a"], part], budget, "one")
+    second = Result([["a"], part], budget, "two")
     with pytest.raises(TryLaterError):
-        Result([["a"], part], memory, "three")
+        Result([["a"], part], budget, "three")
     del first
-    Result([["a"], part], memory, "one")
+    Result([["a"], part], budget, "one")
     assert list(second.lines()) == [part.rows]
 
 
 def test_result_that_fails_counts_no_longer_while_its_error_is_known() -> None:
-    memory, part = ResultMemory(QueryLimits(kept_bytes=50)), Part(b"x" * 20, None)
+    budget, part = ReaderBudget(50), Part(b"x" * 20, None)
     with pytest.raises(TryLaterError) as error:
-        Result([["a"], part, part, part], memory, "one")
-    assert list(Result([["a"], part, part], memory, "two").lines()) == [part.rows] * 2
+        Result([["a"], part, part, part], budget, "one")
+    assert list(Result([["a"], part, part], budget, "two").lines()) == [part.rows] * 2
     assert error.tb is not None
 
 

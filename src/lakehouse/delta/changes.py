@@ -6,32 +6,29 @@ Decision and figures: docs/decisions/0037.
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Table
-from lakehouse.delta.data_files import file_of, live_files, read_files
+from lakehouse.delta.data_files import file_of, live_files, read_files, read_parts
 from lakehouse.delta.log_files import commit_file, latest_version
 from lakehouse.delta.row_pairs import change_schema, changes_between, commit_columns
 from lakehouse.errors import MillraceError
 
-
-class Snapshot(NamedTuple):
-    """All rows of a version of a table, in the columns of its contract."""
-
-    version: int
-    rows: pa.Table
+_ROWS = 2_048
+"""Rows of a part of a snapshot: few, since they may be wide."""
 
 
-def read_snapshot(folder: Path, table: Table, version: int | None = None) -> Snapshot:
-    """The rows of a version, to which the changes after it apply.
+def iterate_snapshot(folder: Path, table: Table, version: int | None = None) -> Iterator[pa.Table]:
+    """The rows of a version, to which the changes after it apply, in parts: first an empty one.
 
     Args:
         folder: of the table.
-        table: its contract.
+        table: its contract, with the columns that are wanted.
         version: the version; None: the latest.
 
     Raises:
@@ -39,8 +36,8 @@ def read_snapshot(folder: Path, table: Table, version: int | None = None) -> Sna
     """
     try:
         there = DeltaTable(folder, version=version)
-        found = there.version()
-        return Snapshot(found, read_files(folder, table, live_files(there), found))
+        yield arrow_schema(table).empty_table()
+        yield from read_parts(folder, table, live_files(there), there.version(), _ROWS)
     except (DeltaError, FileNotFoundError) as error:
         raise _gone(folder, table, f"version {'' if version is None else version}".strip()) from error
 

@@ -15,6 +15,8 @@ from lakehouse.contracts.table import Table
 
 _DELETION_VECTORS = "deletionVectors"
 _ROWS = 16_384
+_BUFFER = 64 << 10
+"""Bytes of each column that are read at a time: else all of a row group would be in memory."""
 
 
 class DataFile(NamedTuple):
@@ -71,14 +73,16 @@ def read_files(folder: Path, table: Table, files: Iterable[DataFile], version: i
     return pa.concat_tables([arrow_schema(table).empty_table(), *read_parts(folder, table, files, version)])
 
 
-def read_parts(folder: Path, table: Table, files: Iterable[DataFile], version: int) -> Iterator[pa.Table]:
-    """The same rows in parts of at most 16,384, which take less memory than whole files."""
+def read_parts(
+    folder: Path, table: Table, files: Iterable[DataFile], version: int, most_rows: int = _ROWS
+) -> Iterator[pa.Table]:
+    """The same rows in parts of at most 16,384, or `most_rows`, which take less memory than whole files."""
     files = list(files)
     kept = _kept_rows(folder, version) if any(file.has_deletion_vector for file in files) else {}
     for file in files:
         mask = kept.get(file.path) if file.has_deletion_vector else None
         start = 0
-        for rows in _read(folder / file.path, table, file.partition):
+        for rows in _read(folder / file.path, table, file.partition, most_rows):
             part = None if mask is None else _padded(mask.slice(start, rows.num_rows), rows.num_rows)
             yield rows if part is None else rows.filter(part)
             start += rows.num_rows
@@ -91,12 +95,12 @@ def _paths(table: DeltaTable) -> list[dict[str, Any]]:
     return found
 
 
-def _read(path: Path, table: Table, partition: Mapping[str, Any]) -> Iterator[pa.Table]:
+def _read(path: Path, table: Table, partition: Mapping[str, Any], most_rows: int) -> Iterator[pa.Table]:
     schema = arrow_schema(table)
     checked = {"page_checksum_verification": True, "coerce_int96_timestamp_unit": "us"}
-    with pq.ParquetFile(path, **checked) as file:
+    with pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER, **checked) as file:
         there = set(file.schema_arrow.names) - set(partition)
-        for stored in file.iter_batches(_ROWS, columns=[name for name in schema.names if name in there]):
+        for stored in file.iter_batches(most_rows, columns=[name for name in schema.names if name in there]):
             columns = {}
             for field in schema:
                 if field.name in there:

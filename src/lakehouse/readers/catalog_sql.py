@@ -1,9 +1,9 @@
 """SQL statements on the tables of a catalog, with errors that say what could not be done."""
 
 import re
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -18,16 +18,26 @@ Execute = Callable[[str, dict[str, Any]], pa.Table]
 """Runs a statement with named parameters (`:name`). Raises `LookupError` if the table does not exist."""
 
 
+class Warehouse(Protocol):
+    """A SQL warehouse."""
+
+    def __call__(self, text: str, values: dict[str, Any]) -> pa.Table:
+        """The result of a statement, see `Execute`."""
+
+    def parts(self, text: str, values: dict[str, Any]) -> Iterator[pa.Table]:
+        """The result in parts, of which few are in memory; times may have the session's time zone."""
+
+
 class CatalogSql:
     """Runs statements in a SQL warehouse.
 
     Args:
-        run: runs one.
+        warehouse: runs them.
         catalog: the catalog of the layers.
     """
 
-    def __init__(self, run: Execute, catalog: str) -> None:
-        self._execute = run
+    def __init__(self, warehouse: Warehouse, catalog: str) -> None:
+        self._warehouse = warehouse
         self._catalog = catalog
 
     def quoted(self, name: str) -> str:
@@ -45,20 +55,13 @@ class CatalogSql:
             LookupError: if there is no such table or schema.
             MillraceError: if it fails, or what it reads is gone.
         """
-        try:
-            return self._execute(text, {})
-        except LookupError:
-            raise
-        except Exception as error:  # drivers raise many types
-            reason = _first_line(error)
-            if any(word in reason for word in _GONE):
-                raise MillraceError(
-                    f"{what} can't be read any more: {reason}",
-                    "Begin with a snapshot, and go on with the changes after it",
-                ) from error
-            raise MillraceError(
-                f"the SQL warehouse can't read {what}: {reason}", "Try again; the warehouse's log says more"
-            ) from error
+        with _reported(what):
+            return self._warehouse(text, {})
+
+    def parts(self, text: str, what: str) -> Iterator[pa.Table]:
+        """The result of a statement in parts, see `run`."""
+        with _reported(what):
+            yield from self._warehouse.parts(text, {})
 
     def existing(self, layers: Iterable[str]) -> set[str]:
         """The tables that there are in some layers, views included."""
@@ -96,7 +99,7 @@ class CatalogSql:
         """
         start = " ".join(statement.split()[:6])
         try:
-            self._execute(statement, {})
+            self._warehouse(statement, {})
         except LookupError as error:  # which has the statement, and that may have a key
             raise MillraceError(
                 f"`{start} …` fails: a schema or table does not exist", "Run the jobs first: they create them"
@@ -113,7 +116,7 @@ class CatalogSql:
             MillraceError: if it fails.
         """
         try:
-            return self._execute(text, {})
+            return self._warehouse(text, {})
         except Exception as error:  # drivers raise many types
             raise MillraceError(_first_line(error), "`DESCRIBE layer.table` shows the columns") from error
 
@@ -129,9 +132,28 @@ class CatalogSql:
         """
         schema = f"array<struct<{', '.join(f'`{each.name}`: {each.type}' for each in table.columns)}>>"
         values = spark_text_literal(f"[{','.join(row_json(row).decode() for row in rows.to_pylist())}]")
-        self._execute(
+        self._warehouse(
             f"INSERT INTO {self.quoted(table.name)} SELECT inline(from_json({values}, '{schema}'))", {}
         )
+
+
+@contextmanager
+def _reported(what: str) -> Iterator[None]:
+    """Raise errors of a driver as a MillraceError that says what can't be read, except a `LookupError`."""
+    try:
+        yield
+    except LookupError:
+        raise
+    except Exception as error:  # drivers raise many types
+        reason = _first_line(error)
+        if any(word in reason for word in _GONE):
+            raise MillraceError(
+                f"{what} can't be read any more: {reason}",
+                "Begin with a snapshot, and go on with the changes after it",
+            ) from error
+        raise MillraceError(
+            f"the SQL warehouse can't read {what}: {reason}", "Try again; the warehouse's log says more"
+        ) from error
 
 
 def _first_line(error: Exception) -> str:

@@ -15,7 +15,7 @@ from lakehouse.contracts.table import Table
 from lakehouse.delta.log_files import parse_metadata
 from lakehouse.delta.row_pairs import changes_between, commit_columns
 from lakehouse.errors import MillraceError
-from lakehouse.readers.catalog_sql import CatalogSql, Execute
+from lakehouse.readers.catalog_sql import CatalogSql, Warehouse
 from lakehouse.readers.row_conditions import Condition, where
 from lakehouse.readers.stored_changes import StoredChanges
 from lakehouse.readers.table_history import TableHistory
@@ -47,28 +47,30 @@ class CatalogVersion:
     def chunks(self, columns: Table) -> Iterator[pa.Table]:
         """The rows. Tables of more than `MOST_ROWS` rows are refused."""
         yield arrow_schema(columns).empty_table()
-        found = self.tables.select(columns, self.number, MOST_ROWS + 1)
-        if found.num_rows > MOST_ROWS:
-            raise MillraceError(
-                f"{self.name} has more than {MOST_ROWS:,} rows, too many to copy for a query",
-                "Follow the table with conditions instead, or query a smaller table",
-            )
-        yield found
+        count = 0
+        for part in self.tables.select(columns, self.number, MOST_ROWS + 1):
+            count += part.num_rows
+            if count > MOST_ROWS:
+                raise MillraceError(
+                    f"{self.name} has more than {MOST_ROWS:,} rows, too many to copy for a query",
+                    "Follow the table with conditions instead, or query a smaller table",
+                )
+            yield part
 
 
 class CatalogTables:
     """The tables of a catalog, see `VersionedTables`.
 
     Args:
-        execute: runs a statement in a SQL warehouse.
+        warehouse: the SQL warehouse that reads them.
         catalog: the catalog.
     """
 
     is_local = False
     poll_seconds = 0.1
 
-    def __init__(self, execute: Execute, catalog: str) -> None:
-        self.sql = CatalogSql(execute, catalog)
+    def __init__(self, warehouse: Warehouse, catalog: str) -> None:
+        self.sql = CatalogSql(warehouse, catalog)
         """Statements on the tables."""
         self._histories: dict[str, TableHistory] = {}
         self._feeds: dict[str, StoredChanges] = {}
@@ -111,9 +113,10 @@ class CatalogTables:
         """A version of a table."""
         return CatalogVersion(self, name, version)
 
-    def rows(self, table: Table, version: int) -> pa.Table:
-        """All rows of a version."""
-        return self.select(table, version)
+    def rows(self, table: Table, version: int) -> Iterator[pa.Table]:
+        """The rows of a version, in parts as the warehouse returns them."""
+        yield arrow_schema(table).empty_table()
+        yield from self.select(table, version)
 
     def find(
         self,
@@ -143,8 +146,8 @@ class CatalogTables:
         commit = commit_columns(version, entry.written_at // 1_000, entry.user_metadata)
         return changes_between(table, before, after, commit)
 
-    def select(self, table: Table, version: int, limit: int | None = None) -> pa.Table:
-        """The rows of a version, in the columns of a contract.
+    def select(self, table: Table, version: int, limit: int | None = None) -> Iterator[pa.Table]:
+        """The rows of a version in parts, in the columns of a contract.
 
         Args:
             table: the contract.
@@ -160,7 +163,8 @@ class CatalogTables:
         try:
             there = set(self.sql.run(f"SELECT * FROM {source} LIMIT 0", what).column_names)
             names = ", ".join(f"`{name}`" for name in table.column_names if name in there) or "1"
-            return _typed(table, self.sql.run(f"SELECT {names} FROM {source}{most}", what))
+            for part in self.sql.parts(f"SELECT {names} FROM {source}{most}", what):
+                yield _typed(table, part)
         except LookupError as error:
             raise _missing(table.name) from error
 

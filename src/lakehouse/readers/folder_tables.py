@@ -13,7 +13,7 @@ from deltalake.exceptions import TableNotFoundError
 
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import Table
-from lakehouse.delta.changes import read_changes, read_snapshot
+from lakehouse.delta.changes import iterate_snapshot, read_changes
 from lakehouse.delta.data_files import live_files, read_parts
 from lakehouse.delta.log_files import commit_file, latest_version, read_metadata, written_at
 from lakehouse.delta.sql_views import add_view
@@ -92,9 +92,9 @@ class FolderTables:
         """
         return FolderVersion(DeltaTable(self.folder(name), version=version))
 
-    def rows(self, table: Table, version: int) -> pa.Table:
-        """All rows of a version."""
-        return read_snapshot(self.folder(table.name), table, version).rows
+    def rows(self, table: Table, version: int) -> Iterator[pa.Table]:
+        """The rows of a version, in parts of at most 2,048."""
+        return iterate_snapshot(self.folder(table.name), table, version)
 
     def find(
         self,

@@ -3,13 +3,15 @@
 import logging
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import pyarrow as pa
 
 from lakehouse.errors import MillraceError
-from lakehouse.readers.catalog_sql import Execute
+from lakehouse.readers.catalog_sql import Warehouse
 from lakehouse.readers.catalog_tables import CatalogTables
 
 _MISSING = (
@@ -19,6 +21,8 @@ _MISSING = (
     "DELTA_MISSING_DELTA_TABLE",
 )
 
+_ROWS = 10_000
+"""Rows of a part of a result."""
 WAREHOUSE_VARIABLES = "DATABRICKS_WAREHOUSE_ID or SPARK_REMOTE"
 
 
@@ -43,8 +47,8 @@ def has_warehouse() -> bool:
     return bool(os.environ.get("DATABRICKS_WAREHOUSE_ID") or os.environ.get("SPARK_REMOTE"))
 
 
-def sql_warehouse() -> Execute:
-    """Runs statements in the SQL warehouse that the environment names.
+def sql_warehouse() -> Warehouse:
+    """The SQL warehouse that the environment names.
 
     Raises:
         MillraceError: if it names none.
@@ -73,7 +77,18 @@ class DatabricksWarehouse:
         self._own = threading.local()
 
     def __call__(self, text: str, values: dict[str, Any]) -> pa.Table:
-        """Run a statement."""
+        """The result of a statement."""
+        with self._executed(text, values) as cursor:
+            return cursor.fetchall_arrow()
+
+    def parts(self, text: str, values: dict[str, Any]) -> Iterator[pa.Table]:
+        """The result in parts of at most 10,000 rows."""
+        with self._executed(text, values) as cursor:
+            while (part := cursor.fetchmany_arrow(_ROWS)).num_rows:
+                yield part
+
+    @contextmanager
+    def _executed(self, text: str, values: dict[str, Any]) -> Iterator[Any]:
         with self._connection().cursor() as cursor:
             try:
                 cursor.execute(text, values or None)
@@ -82,7 +97,7 @@ class DatabricksWarehouse:
                     raise LookupError(text) from error
                 self._own.connection = None
                 raise
-            return cursor.fetchall_arrow()
+            yield cursor
 
     def _connection(self) -> Any:
         if getattr(self._own, "connection", None) is None:
@@ -110,10 +125,23 @@ class SparkConnect:
         self._session: Any = None
 
     def __call__(self, text: str, values: dict[str, Any]) -> pa.Table:
-        """Run a statement."""
+        """The result of a statement."""
         session = self.session()
-        try:
+        with self._closed_if_lost(text):
             return _result(session, text, values)
+
+    def parts(self, text: str, values: dict[str, Any]) -> Iterator[pa.Table]:
+        """The result in parts, as the server sends them."""
+        session = self.session()
+        with self._closed_if_lost(text):
+            found = session.client.to_table_as_iterator(_plan(session, text, values), {})
+            yield from (each for each in found if isinstance(each, pa.Table))  # the others are its schema
+
+    @contextmanager
+    def _closed_if_lost(self, text: str) -> Iterator[None]:
+        """Open another session next time if this one was lost during a statement."""
+        try:
+            yield
         except Exception as error:
             if is_missing(error):
                 raise LookupError(text) from error
@@ -138,13 +166,19 @@ def _result(session: Any, text: str, values: dict[str, Any]) -> pa.Table:
 
     `session.sql(text).toArrow()` makes three, for each of which the server analyses the statement.
     """
-    from pyspark.sql.connect.functions import builtin
-    from pyspark.sql.connect.plan import SQL
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    plan = SQL(text, named_args={name: builtin.lit(value) for name, value in values.items()})
-    rows, schema, _ = session.client.to_table(plan.to_proto(session.client), {})
+    rows, schema, _ = session.client.to_table(_plan(session, text, values), {})
     return rows.cast(to_arrow_schema(schema, timezone="UTC"))
+
+
+def _plan(session: Any, text: str, values: dict[str, Any]) -> Any:
+    """The request of a statement."""
+    from pyspark.sql.connect.functions import builtin
+    from pyspark.sql.connect.plan import SQL
+
+    plan = SQL(text, named_args={name: builtin.lit(value) for name, value in values.items()})
+    return plan.to_proto(session.client)
 
 
 def is_missing(error: Exception) -> bool:

@@ -68,8 +68,12 @@ class VersionedTables(Protocol):
             MillraceError: if it can't be read any more.
         """
 
-    def rows(self, table: Table, version: int) -> pa.Table:
-        """All rows of a version, in the columns of the contract.
+    def rows(self, table: Table, version: int) -> Iterator[pa.Table]:
+        """All rows of a version, in parts that are small, whatever the table's size: first an empty one.
+
+        Args:
+            table: the contract, with the columns that are wanted.
+            version: the version.
 
         Raises:
             MillraceError: if they can't be read any more.

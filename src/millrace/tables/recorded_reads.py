@@ -3,6 +3,7 @@
 from datetime import datetime
 
 import polars as pl
+import pyarrow as pa
 
 from lakehouse.contracts import TABLES
 from lakehouse.contracts.ops import READS
@@ -35,7 +36,7 @@ def reads(
     latest = tables.latest_version(READS.name)
     if latest < 0:
         raise MillraceError("no reads are recorded", "Set MILLRACE_RECORD_READS=true: docs/access.md")
-    found = pl.DataFrame(pl.from_arrow(tables.rows(READS, latest)))
+    found = pl.DataFrame(pl.from_arrow(pa.concat_tables(tables.rows(READS, latest))))
     for column, value in (("table_name", table), ("reader", reader)):
         if value is not None:
             found = found.filter(pl.col(column) == value)

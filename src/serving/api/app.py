@@ -123,7 +123,8 @@ class StreamingApi:
             if (receipt := receipt_of(fields)) is not None:
                 wait = seconds_of(fields, "wait", _POLL_SECONDS, _MOST_POLL_SECONDS)
                 await self._receipts.wait_for(receipt, wait, reader.name)
-            opened = await self._hub.in_thread(wanted, open_rows, self._hub, wanted, as_of, role, reader.name)
+            arguments = (self._hub, wanted, as_of, role, reader.name)
+            opened = await self._hub.read(wanted, reader.name, open_rows, *arguments)
             self._following.seen(reader, wanted).note(opened.position)
             headers = {POSITION: opened.token, **_NO_STORE}
             if opened.rest is None:

@@ -57,7 +57,7 @@ def open_rows(hub: Hub, wanted: Wanted, as_of: str | None, role: Role, reader: s
     if position is None:
         raise TryLaterError("a table of the query is not there yet", "Try again later")
     token = hub.subject(wanted, role, source).token(position)
-    rest = in_pieces(part + b"\n" for part in source.rows(position))
+    rest = in_pieces(part + b"\n" for part in source.rows(position, reader).lines())
     first = next(rest)
     return OpenedRows(position, token, first, rest if len(first) >= PIECE_BYTES else None)
 

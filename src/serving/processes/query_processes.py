@@ -15,11 +15,12 @@ from serving.admission import StandingText
 from serving.processes.ended import Ended
 from serving.processes.fork_server import ForkServer
 from serving.processes.query_tasks import TASKS
-from serving.processes.result import Result, ResultMemory
+from serving.processes.result import Result
 from serving.processes.shares import LOWEST, Shares
 from serving.processes.spill import SpillFolders
 from serving.processes.turns import Turns
 from serving.query_limits import QueryLimits
+from serving.reader_budget import ReaderBudget
 
 _ENDED = MillraceError("the query was ended, since it took too long or too much memory", "Group or filter it")
 
@@ -50,7 +51,11 @@ class QueryProcesses:
         self._limits = limits
         self._turns = Turns(limits)
         self._shares = Shares()
-        self._memory = ResultMemory(limits)
+        self._kept = ReaderBudget(
+            limits.kept_bytes,
+            limits.kept_bytes_of_reader,
+            "the results of other queries are still being read",
+        )
         self._forks = ForkServer()
         self._spills = SpillFolders(limits, folder)
         self._ending = ThreadPoolExecutor(limits.at_once, "ending")
@@ -59,6 +64,10 @@ class QueryProcesses:
         """Prepare for queries, so that the first one is not slow."""
         self._spills.start()
         self._forks.start()
+
+    def folder(self) -> Path:
+        """The folder for what this server writes to disk, which is removed when it stops."""
+        return self._spills.start()
 
     def stop(self) -> None:
         """End the processes."""
@@ -95,7 +104,7 @@ class QueryProcesses:
             return self._result(items, reader)
 
     def _result(self, items: Iterator[Any], reader: str) -> Result:
-        return Result(items, self._memory, reader, self._spills.start())
+        return Result(items, self._kept, reader, self.folder())
 
     @contextmanager
     def _running(

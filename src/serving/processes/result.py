@@ -1,46 +1,14 @@
-"""Results of queries as JSON, and how many bytes are kept, in total and per reader."""
+"""Results of queries as JSON."""
 
 import threading
-import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from serving.processes.stored_parts import StoredParts
-from serving.query_limits import QueryLimits, TryLaterError
+from serving.reader_budget import ReaderBudget
 from serving.sources.query_result import Part
 from serving.sources.row_changes import KeyedRow, RowChange, as_whole, result_changes
-
-
-class ResultMemory:
-    """Counts the bytes of results for as long as anything refers to them.
-
-    Args:
-        limits: bytes of all results, and of those of a reader; None: no limits.
-    """
-
-    def __init__(self, limits: QueryLimits | None) -> None:
-        self._limits = limits
-        self._lock = threading.RLock()  # a collected result may be freed inside `take`
-        self._used: Counter[str] = Counter()
-
-    def take(self, reader: str, size: int) -> None:
-        """Reserve bytes.
-
-        Raises:
-            TryLaterError: if there are too many.
-        """
-        with self._lock:
-            total, own, limits = self._used.total() + size, self._used[reader] + size, self._limits
-            if limits is not None and (total > limits.kept_bytes or own > limits.kept_bytes_of_reader):
-                raise TryLaterError("the results of other queries are still being read", "Try again later")
-            self._used[reader] = own
-
-    def free(self, reader: str, sizes: Sequence[int]) -> None:
-        """Return bytes."""
-        with self._lock:
-            self._used[reader] -= sum(sizes)
-            self._used += Counter()  # forgets readers without results
 
 
 class Result:
@@ -48,44 +16,37 @@ class Result:
 
     Args:
         items: the columns, then its rows in parts.
-        memory: reserves its bytes; None: without limit.
-        reader: for whom they are reserved.
+        budget: counts its bytes; None: without limit.
+        reader: for whom it is kept.
         folder: for what is stored on disk; None: in the system's folder of temporary files.
     """
 
     def __init__(
         self,
         items: Iterable[list[str] | Part],
-        memory: ResultMemory | None = None,
+        budget: ReaderBudget | None = None,
         reader: str = "",
         folder: Path | None = None,
     ) -> None:
         self.columns: list[str] = []
         self._parts = StoredParts(folder)
-        memory = memory or ResultMemory(None)
-        taken: list[int] = []
-        free = weakref.finalize(self, memory.free, reader, taken)
-        try:
+        with (budget or ReaderBudget()).reserve(reader) as self._reservation:
             for item in items:
                 if isinstance(item, Part):
-                    memory.take(reader, item.size)
-                    taken.append(item.size)
-                    self._parts.add(item)
+                    self._reservation.add(item.size)
+                    self._parts.add(*item.texts)
                 else:
                     self.columns = item
-        except BaseException:
-            free()  # whoever has the error may have this result, too
-            raise
 
     def lines(self) -> Iterator[bytes]:
         """The rows, one a line, in parts."""
-        for part in self._parts:
-            yield part.rows
+        for rows, *_ in self._parts:
+            yield rows
 
     def keyed(self) -> Iterator[KeyedRow]:
         """The rows with their keys."""
-        for part in self._parts:
-            yield from part.keyed()
+        for texts in self._parts:
+            yield from Part(*texts).keyed()
 
     def changes_to(self, later: "Result") -> tuple[list[RowChange], bool]:
         """Changes up to a later result, see `result_changes`. Equal rows take no memory for long."""

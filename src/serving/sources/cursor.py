@@ -1,7 +1,6 @@
 """One reader's position in a source, with a check that its tables were not recreated."""
 
 from collections.abc import Iterator, Mapping
-from itertools import chain, islice
 
 from lakehouse.errors import MillraceError
 from serving.sources.row_changes import ChangeGroup, Position, RowChange
@@ -62,9 +61,8 @@ class Cursor:
             yield group
 
     def _snapshot(self, position: Position) -> Iterator[ChangeGroup]:
-        parts = self._source.rows(position)
-        first = [*islice(parts, 1)]  # reads the files before the tables are checked again
-        rows = (RowChange(row, None, row) for part in chain(first, parts) for row in part.split(b"\n"))
+        found = self._source.rows(position)  # reads the files before the tables are checked again
+        rows = (RowChange(row, None, row) for part in found.lines() for row in part.split(b"\n"))
         yield ChangeGroup(rows, position, commit=self._source.commit(position))
 
     def _verify(self) -> None:

@@ -32,12 +32,17 @@ class Part(NamedTuple):
     """
 
     rows: bytes
-    keys: bytes | None
+    keys: bytes | None = None
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """The rows, and the keys if there are any."""
+        return (self.rows,) if self.keys is None else (self.rows, self.keys)
 
     @property
     def size(self) -> int:
         """Bytes in memory."""
-        return len(self.rows) + len(self.keys or b"")
+        return sum(map(len, self.texts))
 
     def keyed(self) -> Iterator[KeyedRow]:
         """The rows with their keys; a row without a key is its own."""

@@ -86,9 +86,10 @@ class QuerySource:
         committed = max(self.written_at(upto)) / 1e9
         yield ChangeGroup(rows, upto, committed or None, has_key)
 
-    def rows(self, position: Position) -> Iterator[bytes]:
-        """The result."""
-        yield from self._result_at(position).lines()
+    def rows(self, position: Position, reader: str = "") -> Result:
+        """The result, which is kept for the reader who has opened the query."""
+        del reader
+        return self._result_at(position)
 
     def _result_at(self, position: Position) -> Result:
         at = self._place(position)

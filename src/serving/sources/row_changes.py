@@ -12,6 +12,8 @@ from lakehouse.rows.row_json import json_line
 
 Position = Mapping[str, int]
 """Versions by table."""
+PositionKey = tuple[tuple[str, int], ...]
+"""A position as the key of a dictionary."""
 KeyedRow = tuple[bytes, bytes]
 """JSON of a row's key, or of the whole row if there is no key, and JSON of the row."""
 
@@ -109,6 +111,11 @@ def result_changes(before: Sequence[KeyedRow], after: Sequence[KeyedRow]) -> tup
     rows = [RowChange(key, row, None) for key, row in before]
     rows += [RowChange(key, None, row) for key, row in after]
     return (_by_key if has_key else as_whole)(rows), has_key
+
+
+def position_key(position: Position) -> PositionKey:
+    """The position as a key, the same for equal positions."""
+    return tuple(sorted(position.items()))
 
 
 def is_ahead(position: Position, other: Position) -> bool:

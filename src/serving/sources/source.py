@@ -9,6 +9,16 @@ CHUNK = 200
 """Maximum number of rows that are Python objects at the same time."""
 
 
+class Rows(Protocol):
+    """Rows that have been read, and are in memory only while they are taken.
+
+    Any thread may take them, any number of times.
+    """
+
+    def lines(self) -> Iterator[bytes]:
+        """The rows as JSON, one a line, in parts."""
+
+
 class Source(Protocol):
     """A table or standing query, with rows at each position and changes between two."""
 
@@ -42,9 +52,14 @@ class Source(Protocol):
             MillraceError: if they can't be read any more.
         """
 
-    def rows(self, position: Position) -> Iterator[bytes]:
-        """All rows at a position as JSON, one a line, in parts. All files are read before the first part.
+    def rows(self, position: Position, reader: str = "") -> Rows:
+        """All rows at a position. All files are read.
+
+        Args:
+            position: versions of the tables.
+            reader: name of the reader for whom they are kept.
 
         Raises:
+            TryLaterError: if there is no room for them.
             MillraceError: if they can't be read any more.
         """

@@ -1,8 +1,9 @@
 """A table as a source, with one group of changes per commit."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import partial, reduce
 from itertools import chain, repeat, takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,12 +11,15 @@ import pyarrow as pa
 from lakehouse.access.role import Role
 from lakehouse.access.table_view import TableView
 from lakehouse.contracts import TABLES
+from lakehouse.contracts.table import Table
 from lakehouse.readers.versioned_tables import VersionedTables, identities_of
 from lakehouse.rows.row_json import key_json, row_json
 from serving.query_tree import unknown_table
+from serving.reader_budget import ReaderBudget
 from serving.sources.row_changes import ChangeGroup, Position, RowChange
 from serving.sources.shared_changes import SharedChanges
 from serving.sources.source import CHUNK
+from serving.sources.stored_rows import StoredRows
 
 if TYPE_CHECKING:
     from serving.causes.causes import Causes
@@ -33,6 +37,8 @@ class TableSource:
         changes: cache of the changes of all tables; None: no cache.
         causes: finds the cause of each change, for a reader who sees everything. Changes then end before the
             first commit whose input is not known yet. None: no causes.
+        budget: counts the bytes of rows that are kept for readers; None: without limit.
+        folder: for these rows; None: in the system's folder of temporary files.
     """
 
     def __init__(
@@ -42,6 +48,8 @@ class TableSource:
         wanted: TableView | None = None,
         changes: SharedChanges | None = None,
         causes: "Causes | None" = None,
+        budget: ReaderBudget | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.tables = (view.table.name,)
         self.key = view.table.key
@@ -51,6 +59,8 @@ class TableSource:
         self._views = (view,) if wanted is None else (view, wanted)
         self._shared = changes or SharedChanges(0)
         self._causes = causes
+        self._budget = budget
+        self._folder = folder
 
     def latest(self, known: Position | None) -> Position:
         """The latest version; -1 while there is no table."""
@@ -80,15 +90,21 @@ class TableSource:
         for version in versions:
             yield self._group(version, self._shared.read(self._tables, self._table, version))
 
-    def rows(self, position: Position) -> Iterator[bytes]:
-        """The rows of a version."""
-        if position[self._name] < 0:
-            return
-        rows = self._tables.rows(self._table, position[self._name])
-        for view in self._views:
-            rows = view.apply(rows)
-        for batch in filter(len, rows.to_batches(CHUNK)):
-            yield b"\n".join(map(row_json, batch.to_pylist()))
+    def rows(self, position: Position, reader: str = "") -> StoredRows:
+        """The rows of a version, with the columns that the reader sees and asks for."""
+        return StoredRows(self._parts(position[self._name]), self._budget, reader, self._folder)
+
+    def _parts(self, version: int) -> Iterator[pa.Table]:
+        if version >= 0:
+            for part in self._tables.rows(self._source_columns(), version):
+                yield reduce(lambda rows, view: view.apply(rows), self._views, part)
+
+    def _source_columns(self) -> Table:
+        """The contract with only the columns that are shown, and those of filters."""
+        needed = self._views[-1].contract
+        for view in reversed(self._views):
+            needed = view.source_columns(frozenset(needed.column_names))
+        return needed
 
     def _group(self, version: int, changes: pa.Table) -> ChangeGroup:
         for view in self._views:

@@ -14,10 +14,11 @@ from dataclasses import replace
 
 from lakehouse.errors import MillraceError
 from serving.query_limits import TryLaterError
-from serving.sources.row_changes import ChangeGroup, Position, is_ahead
+from serving.sources.row_changes import ChangeGroup, Position, PositionKey, is_ahead, position_key
 from serving.sources.source import Source
 from serving.stream.attendance import Attendance
 from serving.stream.byte_budget import ByteBudget
+from serving.stream.fair_threads import FairThreads
 from serving.stream.log_poller import LogPoller
 from serving.stream.messages import Published
 from serving.stream.resume_token import Subject
@@ -40,6 +41,7 @@ class Channel:
         interval: seconds after which it reads the log, also without a notification.
         budget: bytes that it keeps together with other channels; None: no limit.
         poller: notifies it of commits; None: it polls by itself.
+        threads: read the rows of snapshots; None: without limit.
     """
 
     def __init__(
@@ -50,11 +52,13 @@ class Channel:
         interval: float,
         budget: ByteBudget | None = None,
         poller: LogPoller | None = None,
+        threads: FairThreads | None = None,
     ) -> None:
         self.source = source
         self.subject = Subject(digest, source.key, {})
         self._budget = budget or ByteBudget()
-        self.snapshots = Snapshots(source, self._budget)
+        self._threads = threads
+        self.snapshots = Snapshots(source, self._budget, threads)
         self.generation = 0
         """Counts how often a table was recreated."""
         self.position: Position | None = None
@@ -67,7 +71,7 @@ class Channel:
         self._kept: deque[Published] = deque()
         self._kept_bytes = 0
         self._first: Position | None = None
-        self._places: dict[tuple[tuple[str, int], ...], int] = {}
+        self._places: dict[PositionKey, int] = {}
         self._most_bytes = most_bytes
         self._interval = interval
         self._loop = asyncio.get_running_loop()
@@ -96,7 +100,7 @@ class Channel:
 
     def place_after(self, position: Position) -> int | None:
         """The number of the group after a position; None if it is not kept."""
-        return self._places.get(_as_key(position))
+        return self._places.get(position_key(position))
 
     def snapshot_place(self) -> tuple[Position, int]:
         """The position for a new snapshot, and the number of the group after it.
@@ -194,8 +198,8 @@ class Channel:
         self.failure, self.position, self._first = None, position, position
         self.subject = replace(self.subject, key=self.source.key, identities=identities)
         self._forget()
-        self.snapshots = Snapshots(self.source, self._budget)
-        self._places = {_as_key(position): self.end}
+        self.snapshots = Snapshots(self.source, self._budget, self._threads)
+        self._places = {position_key(position): self.end}
         self._wake()
 
     def _forget(self) -> None:
@@ -216,12 +220,12 @@ class Channel:
         self.end += 1
         self.bytes_ended += group.size
         self._count(group.size)
-        self._places[_as_key(group.position)] = self.end
+        self._places[position_key(group.position)] = self.end
         while (self._kept_bytes > self._most_bytes or not self._budget.has_room()) and len(self._kept) > 1:
             gone = self._kept.popleft()
             self._count(-gone.group.size)
             if self._first is not None:
-                self._places.pop(_as_key(self._first), None)
+                self._places.pop(position_key(self._first), None)
             self._first = gone.group.position
         self._wake()
 
@@ -242,7 +246,3 @@ class Channel:
     def _wake(self) -> None:
         self._news.set_result(None)
         self._news = self._loop.create_future()
-
-
-def _as_key(position: Position) -> tuple[tuple[str, int], ...]:
-    return tuple(sorted(position.items()))

@@ -13,6 +13,7 @@ from lakehouse.readers.positions import snapshot_versions
 from lakehouse.readers.versioned_tables import VersionedTables
 from serving.processes.query_processes import QueryProcesses
 from serving.query_limits import QueryLimits, TryLaterError
+from serving.reader_budget import ReaderBudget
 from serving.sources.query_source import QuerySource
 from serving.sources.row_changes import Position
 from serving.sources.row_filter import wanted_of
@@ -21,6 +22,7 @@ from serving.sources.source import Source
 from serving.sources.table_source import TableSource, view_of
 from serving.stream.byte_budget import ByteBudget
 from serving.stream.channel import Channel
+from serving.stream.fair_threads import FairThreads
 from serving.stream.log_poller import LogPoller
 from serving.stream.resume_token import Subject
 from serving.stream.subscription import Subscription, Terms
@@ -32,6 +34,10 @@ _LOOK_SECONDS = 1.0
 """Seconds after which a channel reads its tables' logs, also if there was no commit."""
 _LINGER_SECONDS = 30.0
 """Seconds for which a channel without subscribers stays open: they reconnect after a lost connection."""
+_TOO_MANY_ROWS = (
+    "the rows take more room than there is for you",
+    "Read fewer columns or rows, with select and where, or try again when other rows have been sent",
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,8 @@ class Limits:
         shared_bytes: maximum bytes of unfiltered changes of all tables.
         channels: maximum number of channels. Each has a thread.
         channels_of_reader: maximum number of channels that one reader has opened.
+        rows_bytes: maximum bytes of tables' rows that are being sent; most of them are on disk, compressed.
+        rows_bytes_of_reader: those of one reader.
         queries: maximum number of standing queries at the same time.
         query: limits of each query.
     """
@@ -53,6 +61,8 @@ class Limits:
     shared_bytes: int = 32 << 20
     channels: int = 256
     channels_of_reader: int = 32
+    rows_bytes: int = 1 << 30
+    rows_bytes_of_reader: int = 256 << 20
     queries: int = 32
     query: QueryLimits = field(default_factory=QueryLimits)
 
@@ -63,7 +73,7 @@ class Hub:
     Args:
         tables: the tables.
         limits: limits of memory and queries.
-        folder: for what queries write to disk; None: in the system's folder of temporary files.
+        folder: for what is written to disk; None: in the system's folder of temporary files.
     """
 
     def __init__(self, tables: VersionedTables, limits: Limits, folder: Path | None = None) -> None:
@@ -71,7 +81,9 @@ class Hub:
         self._limits = limits
         self._shared = SharedChanges(limits.shared_bytes)
         self._queries = QueryProcesses(limits.query, folder)
-        self._threads = ThreadPoolExecutor(_THREADS, "query")
+        self._query_threads = ThreadPoolExecutor(_THREADS, "query")
+        self._table_threads = FairThreads()
+        self._rows = ReaderBudget(limits.rows_bytes, limits.rows_bytes_of_reader, *_TOO_MANY_ROWS)
         self._kept = ByteBudget(limits.kept_bytes)
         self._poller = LogPoller(tables) if tables.is_local else None  # a catalog answers slowly
         self._channels: dict[str, Channel] = {}
@@ -106,6 +118,7 @@ class Hub:
                     self._tables.poll_seconds if self._poller is None else _LOOK_SECONDS,
                     self._kept,
                     self._poller,
+                    self._table_threads if wanted.sql is None else None,
                 )
                 self._opened_by[key] = reader
                 self._close_later(key)
@@ -128,7 +141,7 @@ class Hub:
         Raises:
             MillraceError: if it can't be followed, or the token can't be parsed.
         """
-        return Subscription(await self.channel(wanted, role, reader), after, terms)
+        return Subscription(await self.channel(wanted, role, reader), after, terms, reader)
 
     @property
     def channels(self) -> int:
@@ -137,11 +150,17 @@ class Hub:
 
     async def open_source(self, wanted: Wanted, role: Role, reader: str = "") -> Source:
         """The source of a table or query, see `source`."""
-        return await self.in_thread(wanted, self.source, wanted, role, reader)
+        return await self._in_thread(wanted, self.source, wanted, role, reader)
 
-    async def in_thread(self, wanted: Wanted, call: Callable[..., _T], *arguments: Any) -> _T:
+    async def read(self, wanted: Wanted, reader: str, call: Callable[..., _T], *arguments: Any) -> _T:
+        """Call a function that reads rows for a reader, in a thread. Few read tables at the same time."""
+        if wanted.sql is None:
+            return await self._table_threads.run(reader, call, *arguments)
+        return await self._in_thread(wanted, call, *arguments)
+
+    async def _in_thread(self, wanted: Wanted, call: Callable[..., _T], *arguments: Any) -> _T:
         """Call a function in a thread. Queries that wait for their turn hold no thread of tables."""
-        threads = self._threads if wanted.sql is not None else None
+        threads = self._query_threads if wanted.sql is not None else None
         return await asyncio.get_running_loop().run_in_executor(threads, call, *arguments)
 
     def source(self, wanted: Wanted, role: Role, reader: str = "") -> Source:
@@ -159,7 +178,8 @@ class Hub:
             return QuerySource(self._tables, opened.query, role, self._queries, reader, opened)
         view = view_of(role, wanted.table or "")
         narrowed = wanted_of(view, wanted.where, wanted.select)
-        return TableSource(self._tables, view, narrowed, self._shared)
+        folder = self._queries.folder()
+        return TableSource(self._tables, view, narrowed, self._shared, budget=self._rows, folder=folder)
 
     def position_of(self, source: Source, as_of: str | None) -> Position | None:
         """The position to read first, or as of a position; None while a table is missing.
@@ -181,7 +201,7 @@ class Hub:
         self._opened_by.clear()
         if self._poller is not None:
             self._poller.stop()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._query_threads.shutdown(wait=False, cancel_futures=True)
         self._queries.stop()
 
     def _require_room(self, reader: str) -> None:

@@ -1,18 +1,20 @@
-"""Snapshots as messages; small ones are cached for subscribers who begin at about the same time."""
+"""Snapshots as messages. Subscribers who begin at about the same time share them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
-from serving.sources.row_changes import Position
-from serving.sources.source import Source
+from serving.sources.row_changes import Position, PositionKey, position_key
+from serving.sources.source import Rows, Source
 from serving.stream.byte_budget import ByteBudget
+from serving.stream.fair_threads import FairThreads
 from serving.stream.messages import Message, reset_message, rows_message
 from serving.stream.resume_token import Subject
 
 _T = TypeVar("_T")
 _SHARED_BYTES = 1 << 20
-"""Maximum bytes of a cached snapshot; larger ones are read for each subscriber."""
+"""Maximum bytes of a cached snapshot; the rows of larger ones are encoded for each subscriber."""
 _COPIES = 3
 """Rows, messages and events of a snapshot are kept."""
 
@@ -23,27 +25,39 @@ class Snapshots:
     Args:
         source: the source.
         budget: bytes of all cached snapshots and changes.
+        threads: read the rows; None: threads of its own.
     """
 
-    def __init__(self, source: Source, budget: ByteBudget) -> None:
+    def __init__(self, source: Source, budget: ByteBudget, threads: FairThreads | None = None) -> None:
         self._source = source
         self._budget = budget
+        self._threads = threads or FairThreads()
         self._bytes = 0
         self._is_open = True
         self._lock = asyncio.Lock()
+        self._reading = asyncio.Lock()
+        self._rows: WeakValueDictionary[PositionKey, Rows] = WeakValueDictionary()
+        """Rows that subscribers are taking now."""
         self._kept: list[Message] = []
         self._unshared: Position | None = None
         """The last position whose snapshot can't be cached."""
         self.position: Position | None = None
         """Position of the cached snapshot."""
 
-    async def read(self, subject: Subject, position: Position) -> AsyncGenerator[Message, None]:
+    async def read(
+        self, subject: Subject, position: Position, reader: str = ""
+    ) -> AsyncGenerator[Message, None]:
         """The messages of a snapshot: a reset, then rows. The last message has the position.
+
+        Args:
+            subject: content of the resume token.
+            position: versions of the tables.
+            reader: name of the reader.
 
         Raises:
             MillraceError: if the rows can't be read.
         """
-        rest = self._messages(subject, position)
+        rest = self._messages(subject, position, reader)
         for message in await self._shared(rest, position):
             yield message
         async for message in rest:
@@ -52,7 +66,7 @@ class Snapshots:
     async def _shared(self, messages: AsyncGenerator[Message, None], position: Position) -> list[Message]:
         """The cached messages, or the first ones that were read to find out whether they can be cached.
 
-        Each subscriber reads what can't be by itself, and no more of it than it takes.
+        What can't be is encoded for each subscriber, and no more of it than it takes.
         """
         if self._unshared == position:
             return []
@@ -92,14 +106,26 @@ class Snapshots:
         else:
             self._unshared = position
 
-    async def _messages(self, subject: Subject, position: Position) -> AsyncGenerator[Message, None]:
+    async def _messages(
+        self, subject: Subject, position: Position, reader: str
+    ) -> AsyncGenerator[Message, None]:
         yield reset_message(subject, position)
-        waiting: bytes | None = None
-        async for rows in in_thread(self._source.rows(position)):
+        rows, waiting = await self._read(position, reader), None
+        async for lines in in_thread(rows.lines()):
             if waiting is not None:
                 yield rows_message(waiting, position, None)
-            waiting = rows
+            waiting = lines
         yield rows_message(waiting or b"", position, subject.token(position))
+
+    async def _read(self, position: Position, reader: str) -> Rows:
+        """The rows, which are read once for all subscribers who take them at the same time."""
+        key = position_key(position)
+        async with self._reading:
+            found = self._rows.get(key)
+            if found is None:
+                found = await self._threads.run(reader, self._source.rows, position, reader)
+                self._rows[key] = found
+            return found
 
 
 async def in_thread(found: Iterator[_T]) -> AsyncIterator[_T]:

@@ -53,15 +53,17 @@ class Subscription:
         channel: the channel.
         after: resume token of the last group that the subscriber has; None: begin with a snapshot.
         terms: settings; may be replaced at any time.
+        reader: name of the reader.
 
     Raises:
         MillraceError: if the token can't be parsed.
     """
 
-    def __init__(self, channel: Channel, after: str | None, terms: Terms) -> None:
+    def __init__(self, channel: Channel, after: str | None, terms: Terms, reader: str = "") -> None:
         self.terms = terms
         self._channel = channel
         self._after = after
+        self._reader = reader
         if after is not None:
             channel.subject.position(after)
         self._generation = -1
@@ -118,7 +120,7 @@ class Subscription:
                 known = None
         if known is None:
             position, place = channel.snapshot_place()
-            async for message in channel.snapshots.read(channel.subject, position):
+            async for message in channel.snapshots.read(channel.subject, position, self._reader):
                 yield message
         self._sent = time.monotonic()
         self._go_to(place, position)

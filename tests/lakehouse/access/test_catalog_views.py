@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import sqlglot
 from sqlglot import exp
@@ -128,7 +129,7 @@ def test_views_show_what_the_role_sees_in_a_folder(
         for name in existing & set(role.tables):
             view = role.view(TABLES[name])
             assert view is not None
-            expected = view.apply(tables.rows(TABLES[name], tables.latest_version(name)))
+            expected = view.apply(pa.concat_tables(tables.rows(TABLES[name], tables.latest_version(name))))
             shown = catalog.query(f"SELECT * FROM {schema_of(role)}.{name.replace('.', '_')}")
             assert shown.column_names == expected.column_names
             assert Counter(map(repr, shown.to_pylist())) == Counter(map(repr, expected.to_pylist()))

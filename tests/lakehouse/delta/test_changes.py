@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kit import delta_writer
-from kit.change_folding import assert_feed_folds, rows_at, text_of
+from kit.change_folding import assert_feed_folds, rows_at, snapshot_of, text_of
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.table import DELETED, Column, Table
 from lakehouse.delta import changes as feed
@@ -206,8 +206,8 @@ def test_changes_of_vacuumed_files_fail_with_advice_to_read_a_snapshot(writer: W
     with pytest.raises(MillraceError, match=r"changes of version 2 .* can't be read.* snapshot.* version \d"):
         feed.read_changes(writer.folder, THINGS, 1, 2)
     with pytest.raises(MillraceError, match=r"version 1 of gold\.things can't be read"):
-        feed.read_snapshot(writer.folder, THINGS, 1)
-    assert feed.read_snapshot(writer.folder, THINGS).rows.num_rows == 2
+        snapshot_of(writer.folder, THINGS, 1)
+    assert snapshot_of(writer.folder, THINGS).num_rows == 2
 
 
 def test_changes_of_deleted_log_entry_cannot_be_read(writer: Writer) -> None:
@@ -219,7 +219,7 @@ def test_changes_of_deleted_log_entry_cannot_be_read(writer: Writer) -> None:
 
 def test_snapshot_of_missing_table_fails_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(MillraceError, match=r"no table gold\.things yet"):
-        feed.read_snapshot(tmp_path / "gold" / "things", THINGS)
+        snapshot_of(tmp_path / "gold" / "things", THINGS)
 
 
 def test_column_missing_in_old_files_is_null_in_changes(writer: Writer) -> None:

@@ -1,6 +1,7 @@
 """`millrace access apply` makes the views of roles in a catalog."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,9 @@ class GrantingCatalog:
             self.change(text, schema.lower(), more[0])
         first, second = ([row[place] for row in rows] for place in (0, 1))
         return pa.table({"databaseName": first, "tableName": second})
+
+    def parts(self, text: str, values: dict[str, Any]) -> Iterator[pa.Table]:
+        yield self(text, values)
 
     def read(self, text: str, schema: str) -> list[tuple[str, str]]:
         match text.split()[:2]:

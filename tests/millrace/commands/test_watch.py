@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
+from kit.change_folding import snapshot_of
 from kit.home import ROOT, command
 from kit.polling import eventually
 from kit.warehouse_builder import append_rows, replace_rows
 from kit.watching import SECONDS, Watch, lines_of
 from lakehouse.contracts import TABLES
-from lakehouse.delta.changes import read_snapshot
 from lakehouse.errors import MillraceError
 from lakehouse.readers.folder_tables import FolderTables
 from lakehouse.rows.row_json import row_json
@@ -52,7 +52,7 @@ def compact(home: Path) -> None:
 
 def table_at(home: Path, version: int) -> Counter[str]:
     """Rows of a version, as the texts of JSON lines."""
-    return texts(read_snapshot(folder_of(home), TABLES[NAME], version).rows.to_pylist())
+    return texts(snapshot_of(folder_of(home), TABLES[NAME], version).to_pylist())
 
 
 def texts(rows: list[dict[str, Any]]) -> Counter[str]:

@@ -18,7 +18,7 @@ from serving.api import server
 server._exempt_from_collection()
 before = len(gc.get_objects())
 tables = FolderTables(Path(sys.argv[1]))
-rows = tables.rows(TABLES["gold.funnel"], 0).to_pylist()
+rows = [row for part in tables.rows(TABLES["gold.funnel"], 0) for row in part.to_pylist()]
 print(json.dumps([len(rows), before, len(gc.get_objects()), gc.get_threshold()]))
 """
 

@@ -83,7 +83,7 @@ def test_cursor_accepts_empty_partial_or_full_table_id(folder: Path, tmp_path: P
 def test_table_recreated_while_snapshot_is_read_is_detected(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = folder_tables.read_snapshot
+    original = folder_tables.iterate_snapshot
 
     def replaced(*arguments: Any) -> Any:
         shutil.rmtree(folder)
@@ -91,7 +91,7 @@ def test_table_recreated_while_snapshot_is_read_is_detected(
         return original(*arguments)
 
     cursor = table_cursor(tmp_path, NAME)
-    monkeypatch.setattr(folder_tables, "read_snapshot", replaced)
+    monkeypatch.setattr(folder_tables, "iterate_snapshot", replaced)
     with pytest.raises(MillraceError, match="made again"):
         changes_of(cursor)
     assert cursor.position == {}

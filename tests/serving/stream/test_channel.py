@@ -11,6 +11,7 @@ import pytest
 from kit.polling import eventually_async
 from serving.query_limits import TryLaterError
 from serving.sources.row_changes import ChangeGroup, Position
+from serving.sources.stored_rows import StoredRows
 from serving.stream.byte_budget import ByteBudget
 from serving.stream.channel import Channel
 
@@ -48,9 +49,9 @@ class FailingSource:
                 raise self._error
             yield ChangeGroup([], {NAME: version})
 
-    def rows(self, position: Position) -> Iterator[bytes]:
-        del position
-        yield from ()
+    def rows(self, position: Position, reader: str = "") -> StoredRows:
+        del position, reader
+        return StoredRows(())
 
 
 class CountedSource(FailingSource):

@@ -5,8 +5,11 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
+import pyarrow as pa
+
 from kit.polling import eventually_async
 from serving.sources.row_changes import ChangeGroup, Position, RowChange
+from serving.sources.stored_rows import StoredRows
 from serving.stream.channel import Channel
 from serving.stream.messages import Message
 from serving.stream.subscription import Subscription, Terms
@@ -39,8 +42,9 @@ class ChangingTable:
             row = b'{"id":1,"version":%d}' % version
             yield ChangeGroup([RowChange(b'{"id":1}', None, row)], {NAME: version})
 
-    def rows(self, position: Position) -> Iterator[bytes]:
-        yield b'{"id":1,"version":%d}' % position[NAME]
+    def rows(self, position: Position, reader: str = "") -> StoredRows:
+        del reader
+        return StoredRows([pa.table({"id": [1], "version": [position[NAME]]})])
 
 
 async def poll(channel: Channel, after: str | None) -> Message:
