@@ -9,7 +9,7 @@ from lakehouse.contracts.channel_credit import CHANNEL_CREDIT
 from lakehouse.contracts.consents import CONSENTS
 from lakehouse.contracts.gold import BOT_REFUNDS
 from lakehouse.contracts.items import CONVERSION_ITEMS
-from lakehouse.contracts.ops import ERASED_IDENTITIES, ERASED_RECORDS, GATES, READS
+from lakehouse.contracts.ops import ERASED_IDENTITIES, ERASED_RECORDS, GATES, READS, RULE_USES
 from lakehouse.contracts.orders import ORDER_COMPARISONS
 from lakehouse.contracts.timeline import VISITOR_TIMELINE
 
@@ -21,7 +21,7 @@ def test_second_run_on_the_same_input_commits_nothing(caught_up_home: Home, tmp_
     joined = {CONVERSION_ITEMS.name, ORDER_COMPARISONS.name, VISITOR_TIMELINE.name}
     of_others = {CHANNEL_CREDIT.name, READS.name} | of_shop | joined
     nothing_erased = {ERASED_RECORDS.name, ERASED_IDENTITIES.name}
-    without_rows = {GATES.name, BOT_REFUNDS.name, CONSENTS.name} | nothing_erased
+    without_rows = {GATES.name, BOT_REFUNDS.name, CONSENTS.name, RULE_USES.name} | nothing_erased
     missing = set(TABLES) - set(before)
     assert missing == of_others | without_rows, "filled by a scheduled job, readers, the shop, or not"
     assert [name for name, (_, rows) in before.items() if not rows] == []
