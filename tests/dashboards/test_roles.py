@@ -187,9 +187,12 @@ def test_figures_of_hidden_tables_are_not_shown_as_zero(view: str, open_as: Any,
     assert "Not there for this role, so without figures: " in said(page)
 
 
+@pytest.mark.parametrize("default", ["account_default: null\n", ""])
 def test_account_without_role_sees_no_figures(
-    open_page: Any, shop_home: Path, policy_folder: Path, monkeypatch: pytest.MonkeyPatch
+    default: str, open_page: Any, shop_home: Path, policy_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """No list says who may log in."""
+    write_policy(policy_folder, ROLES.replace("account_default: null\n", default))
     monkeypatch.setattr(access, "check_viewer", lambda: None)
     monkeypatch.setattr(access, "has_login", lambda: True)
     for email in (None, "eve@shop.example"):
@@ -213,21 +216,6 @@ def test_account_sees_nothing_while_neither_list_nor_policy_names_accounts(
     assert not page.metric
     monkeypatch.setattr(access, "has_list", lambda: True)
     assert "Shown as the role" not in said(open_page(shop_home, "overview", period="All"))
-
-
-def test_other_accounts_see_nothing_while_only_policy_names_accounts(
-    open_page: Any, shop_home: Path, policy_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_policy(policy_folder, ROLES.replace("account_default: null\n", ""))
-    monkeypatch.setattr(access, "check_viewer", lambda: None)
-    monkeypatch.setattr(access, "has_login", lambda: True)
-    for email in (None, "eve@shop.example"):
-        monkeypatch.setattr(access, "verified_email", lambda email=email: email)
-        page = open_app(shop_home, monkeypatch)
-        assert "This account has no role" in said(page)
-        assert not page.metric
-    monkeypatch.setattr(access, "verified_email", lambda: "ann@shop.example")
-    assert "Shown as the role analyst" in said(open_page(shop_home, "overview", period="All"))
 
 
 def test_invalid_policy_denies_access_with_reason(

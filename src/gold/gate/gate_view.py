@@ -71,17 +71,22 @@ def pin_for_rebuild(run: JobContext, lake: Lakehouse) -> None:
         MillraceError: if silver has been rebuilt, and expectations on the later rows are not met.
     """
     last = Ledger(run.lake).last("publish")
-    position, heard = (last.position, last.heard or EPOCH) if last else (EPOCH, EPOCH)
-    rows = PinnedTables(lake, position, _SILVER)
-    if any(rows.hides_job(name, _REBUILDS) for name in _SILVER):
+    upto, side_input_upto = (last.position, last.heard or EPOCH) if last else (EPOCH, EPOCH)
+    rows = PinnedTables(lake, upto, _SILVER)
+    side_input = PinnedTables(lake, min(upto, side_input_upto), _SILVER)
+    if any(_pins_of(name, rows, side_input).hides_job(name, _REBUILDS) for name in _SILVER):
         pin_to_gate(lake, check_backlog(run))
     else:
-        _pin_both(lake, rows, PinnedTables(lake, min(position, heard), _SILVER))
+        _pin_both(lake, rows, side_input)
 
 
 def _pin_both(lake: Lakehouse, rows: PinnedTables, side_input: PinnedTables) -> None:
     """Pin the tables of repair to the side input, and the others to the rows."""
-    lake.pinned = lambda name: (side_input if _SILVER.get(name) == "repair" else rows)(name)
+    lake.pinned = lambda name: _pins_of(name, rows, side_input)(name)
+
+
+def _pins_of(name: str, rows: PinnedTables, side_input: PinnedTables) -> PinnedTables:
+    return side_input if _SILVER.get(name) == "repair" else rows
 
 
 def pin_to_published(lake: Lakehouse, published: Entry) -> None:

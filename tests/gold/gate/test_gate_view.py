@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from gold.gate.gate_view import pin_batch
+from gold.gate import gate_view
+from gold.gate.gate_view import pin_batch, pin_for_rebuild
 from lakehouse.run.batch_source import Batch
 from lakehouse.timestamps import from_micros
 
@@ -21,13 +22,17 @@ BATCH = Batch(
 )
 
 
-def lake_with(**logs: list[tuple[str, int]]) -> Any:
+def lake_with(**logs: list[tuple[str, int | None]]) -> Any:
     """Tables of silver, each with commits as job and high-water mark, in order, after its creation."""
     commits = {
-        f"silver.{name}": [(0, {}), *enumerate(({"job": job, "upto": upto} for job, upto in log), 1)]
+        f"silver.{name}": [(0, {}), *enumerate((_metadata(*commit) for commit in log), 1)]
         for name, log in logs.items()
     }
     return SimpleNamespace(commits=lambda name: iter(commits.get(name, [(0, {})])[::-1]), pinned=None)
+
+
+def _metadata(job: str | None, upto: int | None) -> dict[str, Any]:
+    return {"job": job} if upto is None else {"job": job, "upto": upto}
 
 
 @pytest.mark.parametrize(
@@ -62,3 +67,33 @@ def test_tables_of_repair_are_read_as_of_the_side_input() -> None:
     lake = lake_with(bots=[("repair", 5), ("repair", 10), ("repair", 15)])
     pin_batch(lake, from_micros(20), BATCH)
     assert lake.pinned(BOTS) == 2
+
+
+@pytest.mark.parametrize(
+    ("sessions", "bots", "pinned"),
+    [
+        pytest.param(
+            [("refine", 20), ("refine", 30)], [("repair", 10), ("repair", 20)], (1, 1), id="backlog"
+        ),
+        pytest.param(
+            [("refine", 20), ("rebuild", None)], [("repair", 10)], (2, 1), id="rebuilt as published"
+        ),
+        pytest.param(
+            [("refine", 20), ("refine", 30), ("rebuild", None)], [("repair", 10)], (3, 1), id="rows rebuilt"
+        ),
+        pytest.param(
+            [("refine", 20)], [("repair", 10), ("repair", 20), ("replay", None)], (1, 3), id="bots rebuilt"
+        ),
+    ],
+)
+def test_rebuild_of_gold_reads_what_publish_has_processed_unless_a_rebuild_of_silver_has_more(
+    sessions: list[Any], bots: list[Any], pinned: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Publish has rows through 20, and changes of repair through 10; the gate approves rows through 30."""
+    last = SimpleNamespace(position=from_micros(20), heard=from_micros(10))
+    monkeypatch.setattr(gate_view, "Ledger", lambda _: SimpleNamespace(last=lambda _: last))
+    monkeypatch.setattr(gate_view, "check_backlog", lambda _: from_micros(30))
+    lake = lake_with(sessions=sessions, bots=bots)
+    run: Any = SimpleNamespace(lake=lake)
+    pin_for_rebuild(run, lake)
+    assert (lake.pinned(SESSIONS), lake.pinned(BOTS)) == pinned

@@ -73,7 +73,7 @@ def hub_of(home: Path, **limits: Any) -> Iterator[Hub]:
         hub.stop()
 
 
-async def begun(hub: Hub, wanted: Wanted, role: Role, reader: str = "") -> AsyncGenerator[Message, None]:
+async def subscribed(hub: Hub, wanted: Wanted, role: Role, reader: str = "") -> AsyncGenerator[Message, None]:
     """The messages of a subscription after the first rows."""
     messages = (await hub.subscribe(wanted, role, None, Terms(), reader)).messages()
     assert [(await anext(messages)).kind for _ in range(2)] == ["reset", "rows"]
@@ -93,7 +93,7 @@ def test_streams_that_take_nothing_hold_little_memory(home: Path, admin: Role) -
             before = pa.total_allocated_bytes()
             for part in range(3):
                 wanted = Wanted(NAME, where={"touch_id": {"gte": str(part)}})
-                streams = [await begun(hub, wanted, admin) for _ in range(3)]
+                streams = [await subscribed(hub, wanted, admin) for _ in range(3)]
             opened = [open_rows(hub, Wanted(NAME), None, admin, "") for _ in range(3)]
             found = pa.total_allocated_bytes() - before
             assert all(each.rest for each in opened)
@@ -143,11 +143,13 @@ def test_unrestricted_reader_of_one_column_reads_one(home: Path, admin: Role) ->
 def test_reader_of_too_many_rows_is_refused_with_advice_and_others_are_not(home: Path, admin: Role) -> None:
     async def run() -> None:
         with hub_of(home, rows_bytes_of_reader=15 << 20) as hub:
-            streams = [await begun(hub, Wanted(NAME), admin, "one") for _ in range(2)]  # of the same rows
+            streams = [
+                await subscribed(hub, Wanted(NAME), admin, "one") for _ in range(2)
+            ]  # of the same rows
             with pytest.raises(TryLaterError, match="with select and where"):
                 read(hub, Wanted(NAME), admin, "one")
-            streams.append(await begun(hub, Wanted(NAME, select=("touch_id",)), admin, "one"))
-            streams.append(await begun(hub, Wanted(NAME, where={"kind": ["visit"]}), admin, "other"))
+            streams.append(await subscribed(hub, Wanted(NAME, select=("touch_id",)), admin, "one"))
+            streams.append(await subscribed(hub, Wanted(NAME, where={"kind": ["visit"]}), admin, "other"))
             for each in streams:
                 await each.aclose()
             await eventually_async(lambda: not hub._rows._used)
