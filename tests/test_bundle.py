@@ -1,6 +1,8 @@
 """The bundle passes every check, and each check fails on a broken copy of the bundle."""
 
+import re
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +12,8 @@ from kit import bundle, deployment
 from kit.bundle import OPERATIONS, TARGETS, WORKSPACES, jobs_of, tree_of
 from kit.home import JOBS, ROOT
 from lakehouse.errors import MillraceError
-from millrace.local.bundle.jobs import read_job, read_jobs
+from millrace.local.bundle.bundle_resolver import read_tree, resolve
+from millrace.local.bundle.jobs import BundleJob, read_job, read_jobs
 from test_house import PROJECT
 
 SCRIPTS: dict[str, str] = PROJECT["project"]["scripts"]
@@ -170,6 +173,32 @@ def test_refine_and_repair_are_one_workspace_task_and_two_local_tasks() -> None:
         assert "repair" not in jobs
     entry_points = {name: job.tasks[0].entry_point for name, job in jobs_of(ROOT, "local").items()}
     assert (entry_points["refine"], entry_points["repair"]) == ("millrace-refine", "millrace-repair")
+
+
+def test_target_of_the_page_on_deployment_has_the_jobs_of_local(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (variables,) = [block for block in blocks if "  nightly:" in block]
+    (command,) = re.findall(r"^sed .* > targets/nightly.yml$", page, re.MULTILINE)
+    for folder in ("resources", "targets"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    own = (ROOT / "bundle.yml").read_text(encoding="utf-8")
+    (tmp_path / "bundle.yml").write_text(own + variables, encoding="utf-8")
+    subprocess.run(command, shell=True, cwd=tmp_path, check=True)
+    given = {"catalog": "", "kafka_bootstrap": ""}
+    jobs = read_jobs(resolve(read_tree(tmp_path, "nightly"), given, "ann"))
+    maintenance = jobs["maintenance"].schedule
+    assert maintenance
+    assert (maintenance.expression, maintenance.time_zone) == ("0 0 2 * * ?", "Europe/Berlin")
+
+    def started(jobs: dict[str, BundleJob]) -> dict[str, object]:
+        return {
+            name: (job.jobs, job.is_paused, job.continuous, job.schedule and job.schedule.expression)
+            for name, job in jobs.items()
+            if name != "maintenance"
+        }
+
+    assert started(jobs) == started(jobs_of(ROOT, "local"))
 
 
 def test_dev_target_pauses_all_jobs_and_alerts() -> None:

@@ -172,6 +172,13 @@ def test_decision_records_have_numbers_of_their_own() -> None:
     assert numbers == sorted(set(numbers))
 
 
+def test_site_navigation_has_every_page() -> None:
+    text = (ROOT / "zensical.toml").read_text(encoding="utf-8")
+    named = re.findall(r'"([\w/-]+\.md)"', text)
+    pages = (ROOT / "docs").rglob("*.md")
+    assert sorted(named) == sorted(str(page.relative_to(ROOT / "docs")) for page in pages)
+
+
 @pytest.mark.skipif(find_spec("zensical") is None, reason="the site generator needs Python 3.11")
 def test_documentation_site_builds_without_warnings(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
