@@ -20,7 +20,10 @@ from millrace.local.process.ports import stable_port
 if TYPE_CHECKING:
     from kit.catalog_server import CatalogServer
 
-_SPARK, _SPARK_PROCESS, _CATALOG = "spark", "gw0", "catalog"
+_SPARK, _CATALOG, _PIPELINE = "spark", "catalog", "tests/pipeline"
+_FIRST = {"gw0": _SPARK, "gw1": _CATALOG, "gw2": _PIPELINE}
+"""What a worker begins with: the three longest groups of tests."""
+_SPARK_PROCESS = "gw0"
 
 # Other work on the machine must not fail a test.
 hypothesis.settings.register_profile("without deadline", deadline=None)
@@ -40,7 +43,7 @@ def pytest_configure() -> None:
 
 
 class ByFixture(LoadScopeScheduling):
-    """Assigns Spark tests, tests of a catalog and pipeline tests to one worker each, all others by file."""
+    """Assigns Spark tests, tests of a catalog and pipeline tests to one worker each, others by file."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
@@ -49,11 +52,12 @@ class ByFixture(LoadScopeScheduling):
             return _SPARK
         if "CatalogServer" in text:
             return _CATALOG
-        return "tests/pipeline" if file.startswith("tests/pipeline/") else file
+        return _PIPELINE if file.startswith("tests/pipeline/") or "caught_up_home" in text else file
 
     def _assign_work_unit(self, node: Any) -> None:
-        if _SPARK in self.workqueue:
-            self.workqueue.move_to_end(_SPARK, last=node.gateway.id != _SPARK_PROCESS)
+        for group in _FIRST.values():
+            if group in self.workqueue:
+                self.workqueue.move_to_end(group, last=group != _FIRST.get(node.gateway.id))
         super()._assign_work_unit(node)
 
 
@@ -81,12 +85,21 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator["CatalogServer
         yield server
 
 
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A Chromium browser."""
+    from kit.visiting import running_chromium
+
+    with running_chromium() as running:
+        yield running
+
+
 @pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Any]:
-    """A Chromium browser with a new profile."""
+def browser(chromium: Any) -> Iterator[Any]:
+    """Pages of a new visitor in Chromium."""
     from kit.visiting import visitor
 
-    with visitor(tmp_path / "profile") as context:
+    with visitor(chromium) as context:
         yield context
 
 

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from kit.browser import FLAGS, chromium
 from kit.collecting import values_in
@@ -17,24 +16,31 @@ _DEADLINE = 30_000  # milliseconds
 
 
 @contextmanager
-def visitor(folder: Path) -> Iterator[BrowserContext]:
-    """Run a browser until the block ends. Its profile folder keeps what pages store for a later browser."""
+def running_chromium() -> Iterator[Browser]:
+    """Run a browser until the block ends."""
     executable = chromium()
     with sync_playwright() as playwright:
-        context = playwright.chromium.launch_persistent_context(
-            folder,
+        browser = playwright.chromium.launch(
             executable_path=executable,
             args=FLAGS,
             ignore_default_args=["--disable-back-forward-cache"],  # a visitor's Back restores pages
-            viewport={"width": 1280, "height": 800},
-            locale="en-GB",
         )
-        context.set_default_timeout(_DEADLINE)
         expect.set_options(timeout=_DEADLINE)
         try:
-            yield context
+            yield browser
         finally:
-            context.close()
+            browser.close()
+
+
+@contextmanager
+def visitor(browser: Browser) -> Iterator[BrowserContext]:
+    """Pages of a new visitor until the block ends: nothing is stored yet."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, locale="en-GB")
+    context.set_default_timeout(_DEADLINE)
+    try:
+        yield context
+    finally:
+        context.close()
 
 
 def anonymous_id(page: Page) -> str:

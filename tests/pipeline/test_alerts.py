@@ -42,6 +42,7 @@ def raised(rows: list[Row], alert: str) -> bool:
     return value is not None and value > evaluation["threshold"]["value"]["double_value"]
 
 
+@pytest.mark.long
 def test_no_alert_is_raised_before_there_are_rows(spark: SparkSession, home: Path) -> None:
     for alert in ALERTS:
         assert not raised(ask(spark, alert), alert), alert
@@ -55,7 +56,9 @@ def test_ingest_creates_the_tables_that_alerts_query(spark: SparkSession, tmp_pa
     empty_home(spark, tmp_path)
 
 
-@pytest.mark.parametrize(("silver", "is_raised"), [(290, False), (310, True)])
+@pytest.mark.parametrize(
+    ("silver", "is_raised"), [pytest.param(290, False, marks=pytest.mark.long), (310, True)]
+)
 def test_slow_stage_raises_an_alert(spark: SparkSession, home: Path, silver: int, is_raised: bool) -> None:
     stamp = datetime.now(timezone.utc) - timedelta(minutes=20)
     ends = {"ingest": 2, "refine": 2 + silver, "publish": 2 + silver + 100}

@@ -23,8 +23,9 @@ from lakehouse.erasure.purge import purge
 from lakehouse.run.job import JobContext
 
 AT = datetime(2026, 11, 2, tzinfo=timezone.utc)
+RECORDS = "bronze.kafka_records"
 ROWS = {
-    "bronze.kafka_records": {"topic": "events", "partition": 0, "offset": 1, "ingested_at": AT},
+    RECORDS: {"topic": "events", "partition": 0, "offset": 1, "ingested_at": AT},
     "silver.impressions": {"event_id": "e", "visitor_id": "v", "event_time": AT, "is_open": False},
     "gold.touches": {"touch_id": "t", "visitor_id": "v", "touched_at": AT, "event_id": "e"},
 }
@@ -34,7 +35,9 @@ def data_files(folder: Path) -> set[Path]:
     return {file for file in folder.rglob("*.parquet") if "_delta_log" not in file.parts}
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize(
+    "name", [RECORDS, *(pytest.param(name, marks=pytest.mark.long) for name in ROWS if name != RECORDS)]
+)
 def test_files_of_killed_jobs_and_of_old_versions_are_removed(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:

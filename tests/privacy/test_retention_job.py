@@ -86,7 +86,7 @@ def test_records_have_a_span_of_their_own(apply: Apply, tmp_path: Path) -> None:
     assert apply("records: P90D\n") == ["records before 90 days"]
 
 
-@pytest.fixture(params=["folder", "catalog"])
+@pytest.fixture(params=["folder", pytest.param("catalog", marks=pytest.mark.long)])
 def settings(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Settings]:
     home = empty_home(spark, tmp_path)
     yield home if request.param == "folder" else catalog_in(spark, home)

@@ -73,6 +73,7 @@ def test_watch_prints_the_changes_of_each_commit(
     assert {line["position"].get(NAME) for line in lines if "position" in line} >= {first, table.version}
 
 
+@pytest.mark.long
 def test_watch_of_a_query_follows_its_result(
     catalog: CatalogServer, table: LiveTable, home: Path, tmp_path: Path
 ) -> None:
@@ -121,6 +122,7 @@ def httpx_json(line: str) -> Any:
     return httpx.Response(200, text=line).json()
 
 
+@pytest.mark.long
 def test_mirror_in_a_database_stays_equal(server: ApiProcess, table: LiveTable, tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "user.db")) as connection:
         connection.execute("CREATE TABLE mirrored (channel, touches)")

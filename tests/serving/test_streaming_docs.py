@@ -29,7 +29,6 @@ from kit.programs import required
 from kit.proxies import haproxy
 from kit.running_dashboard import answers
 from kit.sdk_clients import FOLDER, install_clients
-from kit.visiting import visitor
 from kit.warehouse_builder import append_rows, replace_rows
 from millrace.local.process.ports import stable_port
 
@@ -184,9 +183,9 @@ def test_python_example_survives_kills(server: ApiProcess, home: Path, tmp_path:
 
 @pytest.mark.browser
 def test_event_source_example_recovers_from_connection_cut(
-    server: ApiProcess, home: Path, tmp_path: Path
+    server: ApiProcess, home: Path, browser: BrowserContext
 ) -> None:
-    with network(server.port) as proxy, visitor(tmp_path / "profile") as browser:
+    with network(server.port) as proxy:
         page = _page_with(browser, proxy.port)
 
         def folded() -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from kit.dying import dying_at
@@ -58,6 +59,7 @@ def customers(settings: Settings) -> list[dict[str, Any]]:
     return sorted(read_rows(settings, "silver.customers", COLUMNS), key=repr)
 
 
+@pytest.mark.long
 def test_versions_do_not_depend_on_the_way_changes_arrive(spark: SparkSession, tmp_path: Path) -> None:
     settings, table = empty_home(spark, tmp_path), customers_with_a_history()
     bronze, arrived = Bronze(spark, settings), Random(1).sample(table.log, len(table.log))

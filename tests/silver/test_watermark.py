@@ -24,6 +24,7 @@ def _in_vienna(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_in_vienna")
 def test_watermark_does_not_depend_on_the_time_zone_of_the_driver(
     spark: SparkSession, tmp_path: Path

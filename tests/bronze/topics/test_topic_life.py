@@ -163,6 +163,7 @@ def test_recreated_topic_is_read_under_new_partition_numbers(ingested: IngestedT
     assert ingested.ingest() == f"abcd{again}!q"
 
 
+@pytest.mark.long
 def test_shorter_recreated_topic_is_detected_without_topic_ids_and_checkpoint(
     ingested: IngestedTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +178,7 @@ def test_shorter_recreated_topic_is_detected_without_topic_ids_and_checkpoint(
         ingested.ingest()
 
 
+@pytest.mark.long
 def test_topic_of_another_name_is_read_from_its_first_record(ingested: IngestedTopic) -> None:
     ingested.create()
     ingested.send("abc")
@@ -237,7 +239,8 @@ def test_recreated_topic_stops_running_ingest(ingested: IngestedTopic) -> None:
     assert ingested.bronze() == "abcd"
 
 
-@pytest.mark.parametrize("checkpoint", ["missing", pytest.param("older", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("checkpoint", ["missing", "older"])
 def test_ingest_goes_on_after_its_commits_have_left_the_log(
     ingested: IngestedTopic, tmp_path: Path, checkpoint: str
 ) -> None:

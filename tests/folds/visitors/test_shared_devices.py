@@ -94,7 +94,14 @@ def stories_of_messages() -> list[list[Fields]]:
     ]
 
 
-@pytest.mark.parametrize("stories", [stories_of_visitors, stories_of_persons, stories_of_messages])
+@pytest.mark.parametrize(
+    "stories",
+    [
+        stories_of_visitors,
+        pytest.param(stories_of_persons, marks=pytest.mark.long),
+        pytest.param(stories_of_messages, marks=pytest.mark.long),
+    ],
+)
 def test_generated_stories_contain_shared_devices(stories: Callable[[], list[list[Fields]]]) -> None:
     found = set()
     for events in stories():
@@ -106,6 +113,7 @@ def test_generated_stories_contain_shared_devices(stories: Callable[[], list[lis
     assert found == OF_VISITORS.keys() | OF_STORIES.keys()
 
 
+@pytest.mark.long
 def test_generated_person_stories_contain_impressions_seen_by_another_person() -> None:
     golds = [story.gold for story in draw_examples(person_stories(), STORY_COUNT, 5)]
     assert any(

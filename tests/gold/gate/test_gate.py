@@ -169,6 +169,7 @@ def _ignore_order_totals(conf: Path) -> None:
     file.write_text(yaml.safe_dump(rules, sort_keys=False))
 
 
+@pytest.mark.long
 def test_gate_with_unsupported_expectation_publishes_nothing(
     spark: SparkSession, tmp_path: Path, conf: Path
 ) -> None:

@@ -198,6 +198,7 @@ def test_counts_match_plain_loops(spark: SparkSession, settings: Settings, seed:
                 last, waiting = waiting[-1], []
 
 
+@pytest.mark.long
 def test_micro_batch_is_counted_in_few_spark_jobs(spark: SparkSession, settings: Settings) -> None:
     """One aggregate, and one job of Delta for each table whose files it lists. Hours take their own."""
     silver = Silver(spark, settings, random.Random(1))

@@ -35,7 +35,14 @@ def found_in(spark: SparkSession, world: World, zone: str = "UTC", watermark: da
     return found
 
 
-@pytest.mark.parametrize(("number", "zone"), list(enumerate(["UTC", "Europe/Berlin", "America/St_Johns"])))
+@pytest.mark.parametrize(
+    ("number", "zone"),
+    [
+        pytest.param(0, "UTC", marks=pytest.mark.long),
+        (1, "Europe/Berlin"),
+        pytest.param(2, "America/St_Johns", marks=pytest.mark.long),
+    ],
+)
 def test_spark_paths_match_oracle(spark: SparkSession, number: int, zone: str) -> None:
     world = make_world(number)
     wanted = world.paths(zone, WATERMARK)

@@ -49,6 +49,7 @@ def test_model_is_registered_with_its_files_and_tags(mlflow: Any, registry: Mode
     assert {Path(path).name for path in registry.uploaded} >= {"MLmodel", "mlflow_path_model.py", "markov.py"}
 
 
+@pytest.mark.long
 def test_last_model_version_is_found_by_its_tags(mlflow: Any) -> None:
     mlflow_models._register(mlflow, NAME, {**HASHES, "paths_sha256": "older"}, NUMBERS)
     assert mlflow_models._last_version(mlflow, NAME, HASHES) is None

@@ -66,7 +66,7 @@ def folder(catalog: CatalogServer, tmp_path_factory: pytest.TempPathFactory) -> 
     return warehouse
 
 
-@pytest.fixture(params=["folder", "catalog"])
+@pytest.fixture(params=["folder", pytest.param("catalog", marks=pytest.mark.long)])
 def tables(request: pytest.FixtureRequest, catalog: CatalogServer, folder: Path) -> VersionedTables:
     return FolderTables(folder) if request.param == "folder" else catalog.tables()
 
@@ -143,6 +143,7 @@ def test_vacuum_ends_the_feed_before_it_with_advice(catalog: CatalogServer, fold
     assert latest > before
 
 
+@pytest.mark.long
 def test_changes_before_the_feed_was_set_cannot_be_read(catalog: CatalogServer) -> None:
     catalog.run("CREATE TABLE gold.late (conversion_id STRING, position INT) USING delta")
     catalog.run("INSERT INTO gold.late VALUES ('a', 1)")

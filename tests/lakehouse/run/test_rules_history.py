@@ -135,6 +135,7 @@ def test_jobs_started_concurrently_store_a_version_once(
     assert {file for _, file in texts(settings)} == FILES
 
 
+@pytest.mark.long
 def test_rules_that_return_and_rebuilds_are_recorded_in_order_whatever_the_clock_is(
     spark: SparkSession, tmp_path: Path, conf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,7 +34,7 @@ def window(channel: str | None, events: int, visitors: int) -> dict[str, Any]:
     return {**hour, "channel": channel, "events": events, "visitors": visitors}
 
 
-@pytest.mark.parametrize("place", ["folder", "catalog"])
+@pytest.mark.parametrize("place", ["folder", pytest.param("catalog", marks=pytest.mark.long)])
 def test_windows_are_compared_with_the_sums_of_their_minutes(
     place: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -85,7 +85,7 @@ def sql(query: str, role: str) -> Rows:
     return [json.loads(line) for line in answer.stdout.splitlines()]
 
 
-READERS = (by_sql, by_feed, by_standing_query)
+READERS = (by_sql, by_feed, pytest.param(by_standing_query, marks=pytest.mark.long))
 
 
 @pytest.mark.parametrize("get", READERS)

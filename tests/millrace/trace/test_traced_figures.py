@@ -26,7 +26,7 @@ from lakehouse.settings import Settings
 from millrace.trace.records import trace
 from millrace.trace.render import as_lines
 
-FIGURES = 100
+FIGURES = [30, pytest.param(100, marks=pytest.mark.long)]
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +38,13 @@ def shop_settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return oracle_home(tmp_path_factory.mktemp("shop"), [*shop.stored, *changes])
 
 
-def test_figures_of_a_shop_follow_from_their_records(shop_settings: Settings) -> None:
-    figures = choose_figures(shop_settings, FIGURES, seed=1)
-    assert len(figures) == FIGURES
+@pytest.mark.parametrize("count", FIGURES)
+def test_figures_of_a_shop_follow_from_their_records(shop_settings: Settings, count: int) -> None:
+    figures = choose_figures(shop_settings, count, seed=1)
+    assert len(figures) == count
     assert {name for name, _ in figures} == {CREDITS, WINDOWS, STEPS}
     records = [assert_figure_follows_from_records(shop_settings, *figure) for figure in figures]
-    assert sorted(records)[FIGURES // 2] < 500 / 3  # most figures have few records
+    assert sorted(records)[count // 2] < 500 / 3  # most figures have few records
 
 
 TRACEABLE = [
@@ -107,7 +108,7 @@ def test_figures_of_odd_stories_follow_from_their_records(tmp_path: Path) -> Non
     stamps = [NOON + timedelta(days=90, seconds=each.commit) for each in sent]
     stored = [Stored(each.record, number, stamps[number]) for number, each in enumerate(sent)]
     settings = oracle_home(tmp_path, stored)
-    figures = choose_figures(settings, FIGURES, seed=2)
-    assert len(figures) == FIGURES
+    figures = choose_figures(settings, 100, seed=2)
+    assert len(figures) == 100
     for figure in figures:
         assert_figure_follows_from_records(settings, *figure)

@@ -22,7 +22,7 @@ from serving.causes.causes import Causes
 WITHOUT_EXPIRY = pytest.mark.xfail(strict=False, reason="no impression of these stories expires alone")
 CHECKED_TABLES = (*FOLDED, CONSENTS.name, *CREDIT, *DAYS, "gold.traffic")
 WATERMARK_TABLES = (*FOLDED, "gold.conversions", "gold.traffic")
-SAMPLE_SIZES = [10, pytest.param(30, marks=pytest.mark.long)]
+SAMPLE_SIZES = [4, pytest.param(30, marks=pytest.mark.long)]
 
 
 @pytest.fixture(scope="module")

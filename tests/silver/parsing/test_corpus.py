@@ -6,6 +6,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from kit.oracle import Oracle
 from kit.oracle_wire import micros
@@ -207,7 +208,7 @@ KAFKA_TIMED = {at: record(untimed(f"kafka {at}"), timestamp=at) for at in KAFKA_
 
 
 @pytest.fixture(scope="module")
-def refined(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Refined:
+def refined(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Refined:
     settings = empty_home(
         spark, tmp_path_factory.mktemp("corpus"), max_batch_rows=1
     )  # a commit a micro-batch

@@ -16,6 +16,7 @@ from lakehouse.contracts.silver import SESSIONS
 MINUTE = timedelta(minutes=1)
 
 
+@pytest.mark.long
 def test_event_joins_a_closed_session_after_the_gap_was_raised(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
