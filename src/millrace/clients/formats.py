@@ -66,7 +66,7 @@ def require_format(name: str) -> None:
         MillraceError: if there is none of this name; the message lists all.
     """
     if name != AUTO and name not in FORMATS:
-        known = " or ".join((*FORMATS, "costs", AUTO))
+        known = " or ".join((*FORMATS, "costs", "rates", AUTO))
         raise MillraceError(f"{name} is no known format", f"Use --format {known}")
 
 

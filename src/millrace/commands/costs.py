@@ -40,6 +40,6 @@ def costs(
         )
     for row in report.without_rate.iter_rows(named=True):
         typer.echo(
-            f"{row['cost']:,.2f} {row['currency']} on {row['days']:,} days have no exchange rate: send "
-            f"one to the topic {settings.exchange_rates_topic}"
+            f"{row['cost']:,.2f} {row['currency']} on {row['days']:,} days have no exchange rate: load "
+            "one by `millrace load FILE --format rates`"
         )

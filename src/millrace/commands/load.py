@@ -14,8 +14,8 @@ def load(
         str,
         typer.Option(
             "--format",
-            help="segment (one JSON event a line), access-log, costs (of an ad platform), or auto: by the "
-            "file's first lines, of events alone.",
+            help="segment (one JSON event a line), access-log, costs (of an ad platform), rates (exchange "
+            "rates), or auto: by the file's first lines, of events alone.",
         ),
     ],
     site: Annotated[
@@ -31,12 +31,15 @@ def load(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --check: one JSON object.")] = False,
 ) -> None:
-    """Send a file of events or costs to Kafka, and write a manifest of what was sent.
+    """Send a file of events, costs or exchange rates to Kafka, and write a manifest of what was sent.
 
     Lines that cannot be read are counted and kept, with their line numbers, under rejected/ in MILLRACE_HOME.
     """
     if format_name == "costs":
         _load_costs(file, account, check, as_json)
+        return
+    if format_name == "rates":
+        _load_rates(file, check, as_json)
         return
     if check:
         _check(file, format_name, site, as_json)
@@ -82,6 +85,23 @@ def _load_costs(file: str, account: str | None, check: bool, as_json: bool) -> N
     loaded = load_costs(load_settings(), file, account)
     typer.echo(
         f"{loaded.manifest.records:,} records sent: {describe_costs(loaded.file)}, "
+        f"manifest {loaded.manifest.path}"
+    )
+
+
+def _load_rates(file: str, check: bool, as_json: bool) -> None:
+    from millrace.clients.rates.load_rates import check_rates, load_rates
+    from millrace.terminal.rate_file import describe_rates, rate_file_json
+
+    if check:
+        found = check_rates(load_settings(), file)
+        typer.echo(rate_file_json(found) if as_json else describe_rates(found))
+        return
+    if as_json:
+        raise MillraceError("--json is of --check, which is not given", "Add --check")
+    loaded = load_rates(load_settings(), file)
+    typer.echo(
+        f"{loaded.manifest.records:,} records sent: {describe_rates(loaded.file)}, "
         f"manifest {loaded.manifest.path}"
     )
 

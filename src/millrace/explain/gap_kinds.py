@@ -31,7 +31,7 @@ KINDS = {
     "no_currency": GapKind("amounts without a currency", "Send `currency`, as an ISO 4217 code"),
     "no_rate": GapKind(
         "amounts in a currency without an exchange rate",
-        "Send rates to the topic `exchange_rates`, valid from before these amounts",
+        "Load rates that are valid from before these amounts: `millrace load FILE --format rates`",
     ),
     "negative_value": GapKind("orders with a negative value", "Send what comes back as `Order Refunded`"),
     "refused": GapKind("records refused", "See the examples of this reason"),

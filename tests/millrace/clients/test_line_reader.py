@@ -90,7 +90,7 @@ def test_event_file_with_corrupt_line_is_not_binary(tmp_path):
 def test_unknown_format_error_lists_known_formats():
     with pytest.raises(MillraceError, match="csv is no known format") as reported:
         require_format("csv")
-    assert reported.value.next_step == "Use --format segment or access-log or costs or auto"
+    assert reported.value.next_step == "Use --format segment or access-log or costs or rates or auto"
 
 
 def test_segment_lines_are_sent_unchanged_unless_empty_or_truncated(tmp_path):

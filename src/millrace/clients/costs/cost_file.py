@@ -12,6 +12,7 @@ from folds.costs.cost_rules import CostRules
 from lakehouse.errors import MillraceError
 from millrace.clients.costs.cost_header import Cells, CostHeader, find_header
 from millrace.clients.costs.cost_values import read_amount, read_count, read_day
+from millrace.clients.whole_file import decode_lines
 
 _DAILY = "Export it with a row for each day"
 
@@ -79,7 +80,7 @@ def read_cost_file(lines: Sequence[bytes], rules: CostRules, file: str, account:
     Raises:
         MillraceError: if there is no header, or a row cannot be read. The message names the line.
     """
-    texts = [_decoded(line, number, file) for number, line in enumerate(lines, 1)]
+    texts = decode_lines(lines, file)
     header = find_header(texts, rules, file)
     reader = _RowReader(header, file, account)
     rows = list(reader.rows(texts[header.line :]))
@@ -179,12 +180,3 @@ class _RowReader:
     def _error(self, line: int, problem: str, advice: str) -> MillraceError:
         problem = f"line {line} of {self._file}, read as {self._header.name}, {problem}; nothing was sent"
         return MillraceError(problem, advice)
-
-
-def _decoded(line: bytes, number: int, file: str) -> str:
-    try:
-        return line.decode()
-    except UnicodeDecodeError:
-        raise MillraceError(
-            f"line {number} of {file} is not UTF-8", f"Convert it: `iconv -f WINDOWS-1252 -t UTF-8 {file}`"
-        ) from None

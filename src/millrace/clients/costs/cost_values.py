@@ -1,11 +1,11 @@
 """Values in cells of cost files: days, amounts and counts as platforms write them."""
 
 import re
-from contextlib import suppress
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 
 from folds.costs.cost_rules import Platform
+from millrace.clients.days import parse_day
 
 _NOTHING = ("", "-", "--", "—")
 _SIGNS = re.compile(r"[^\W\d_]{1,3}|[$€£¥₹]")  # a currency's code or sign, which has a column of its own
@@ -13,8 +13,7 @@ _SIGNS = re.compile(r"[^\W\d_]{1,3}|[$€£¥₹]")  # a currency's code or sign
 
 def read_day(cell: str, platform: Platform) -> date | None:
     """A day, as 2026-03-01 or in one of the platform's formats; None if it is none."""
-    days = (_parsed(cell, day_format) for day_format in ("%Y-%m-%d", *platform.day_formats))
-    return next((day for day in days if day is not None), None)
+    return parse_day(cell, ("%Y-%m-%d", *platform.day_formats))
 
 
 def read_amount(cell: str, platform: Platform) -> Decimal | None:
@@ -36,12 +35,6 @@ def read_count(cell: str) -> int | None:
     """A count, thousands separated or not; None if there is none."""
     whole = re.sub(r"[.,' \u00a0\u202f](?=\d{3}(?!\d))", "", cell)
     return int(whole) if re.fullmatch("[0-9]{1,18}", whole) else None
-
-
-def _parsed(cell: str, day_format: str) -> date | None:
-    with suppress(ValueError):
-        return datetime.strptime(cell, day_format).date()  # noqa: DTZ007 - a day has no zone
-    return None
 
 
 def _amount_pattern(point: str) -> str:

@@ -9,10 +9,10 @@ from lakehouse.errors import MillraceError
 from lakehouse.settings import Settings
 from millrace.clients.costs.cost_file import CostFile, read_cost_file
 from millrace.clients.costs.cost_messages import cost_records
-from millrace.clients.line_reader import Source
 from millrace.clients.manifest import Manifest, new_manifest
 from millrace.clients.send import deliver
-from millrace.shutdown_signal import ShutdownSignal, StoppedError
+from millrace.clients.whole_file import read_whole
+from millrace.shutdown_signal import ShutdownSignal
 
 COSTS = "costs"
 """The format's name."""
@@ -38,15 +38,8 @@ def open_costs(settings: Settings, file: str, account: str | None, stop: Shutdow
     Raises:
         MillraceError: if it can't be read.
     """
-    try:
-        source = Source(file, stop)
-    except StoppedError:
-        raise MillraceError("stopped before the first line", "Nothing was sent") from None
-    try:
-        lines = [line.content for line in source]
-    finally:
-        source.close()
-    return read_cost_file(lines, load_cost_rules(settings.conf), source.name, account)
+    name, lines = read_whole(file, stop)
+    return read_cost_file(lines, load_cost_rules(settings.conf), name, account)
 
 
 def check_costs(settings: Settings, file: str, account: str | None) -> CostFile:

@@ -114,7 +114,9 @@ def _read_tables(settings: Settings, snapshot: Snapshot, lag: bool, figures: Tab
     snapshot.ledger = _read(figures.ledger_sums, snapshot, {})
     snapshot.freshness = _read(figures.freshness, snapshot, {})
     if lacking := _read(figures.without_rate, snapshot, 0):
-        snapshot.notes.append(f"{lacking:,} amounts have no reporting value: no exchange rate")
+        snapshot.notes.append(
+            f"{lacking:,} amounts have no exchange rate: `millrace load FILE --format rates`"
+        )
     snapshot.unread = _read(figures.unread, snapshot, {})
     for column, what in _UNREAD.items():
         if count := snapshot.unread.get(column):
