@@ -56,8 +56,8 @@ class Settings(BaseSettings):
     )
     role: str | None = Field(
         None,
-        description="role of conf/access.yml that `millrace sql`, `millrace watch` and pages without a login "
-        "read as; unset, everything is shown",
+        description="role of conf/access.yml that `sql`, `watch`, `costs`, `orders` and pages without a "
+        "login read as; unset, everything is shown",
     )
     key_secret_scope: str | None = Field(
         None,

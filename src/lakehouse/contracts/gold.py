@@ -156,7 +156,7 @@ ATTRIBUTION = Table(
     columns=(
         Column("conversion_id", "string", "whose credit this is"),
         Column("model", "string", "how credit was shared"),
-        Column("touch_id", "string", "UID of the click, or id of the session; null if there was no touch"),
+        Column("touch_id", "string", "that of gold.touches; null if there was no touch"),
         Column("position", "int", "1 = earliest; 0 = no touch"),
         Column("touched_at", "timestamp", "when the touch was"),
         Column("converted_at", "timestamp", "when the conversion was"),

@@ -49,7 +49,7 @@ EXPECTATIONS = Table(
         Column("severity", "string", "stop (closes the gate before gold) or warn"),
         Column("observed", "double", "share of rows not as expected; of a number, the number"),
         Column("unexpected_count", "bigint", "rows not as expected"),
-        Column("run_at", "timestamp", "when it was looked"),
+        Column("run_at", "timestamp", "when it was evaluated"),
         Column("name", "string", "what is so when all is well, as in conf/expectations"),
         Column("rows", "bigint", "rows that it is about"),
         Column("job", "string", "publish (at the gate) or quality (the report)"),
@@ -67,7 +67,7 @@ GATES = Table(
     columns=(
         Column("sequence", "bigint", "counts up from 0; the latest says how the gate is"),
         Column("state", "string", "closed, replayed (under way), opened (by a replay) or released"),
-        Column("run_id", "string", "the look that closed or opened it"),
+        Column("run_id", "string", "the evaluation that closed or opened it"),
         Column("after", "timestamp", "ingest stamp after which rows are held"),
         Column("upto", "timestamp", "ingest stamp up to which (included)"),
         Column("reasons", "array<string>", "expectations of severity stop that failed"),

@@ -64,7 +64,7 @@ def _dimension(name: str, grain: str, *attributes: Column) -> Dimension:
     return Dimension(
         name=f"silver.{name}",
         grain=f"{grain} × version",
-        summary=f"a {grain} of the shop's database, and when it was so",
+        summary=f"a version of one {grain} of the shop's database, and when it was valid",
         inputs=(SHOP_CHANGES.name,),
         writer="dimensions",
         key=("version_id",),
