@@ -18,7 +18,7 @@ from confluent_kafka import (
 )
 
 from lakehouse.errors import MillraceError
-from shop.capture.row_changes import ChangeRecord, source_of
+from shop.capture.row_changes import ChangeRecord, lsn_of, source_of
 
 _SECONDS = 30
 _DEADLINE_SECONDS = 40
@@ -42,11 +42,14 @@ class Position(NamedTuple):
         lsn: it has all transactions that committed before.
         system: id of the PostgreSQL server.
         tables: the tables that are captured, each with its snapshot.
+        base: added to each `lsn` of a change: a server that was restored or replaced begins with lower ones,
+            and changes of a row are ordered by theirs.
     """
 
     lsn: int
     system: str
     tables: tuple[str, ...]
+    base: int = 0
 
 
 class ChangeTopic:
@@ -92,19 +95,23 @@ class ChangeTopic:
         if not found.metadata:
             return None
         stored = json.loads(found.metadata)
-        return Position(stored["lsn"], stored["system"], tuple(stored["tables"]))
+        return Position(stored["lsn"], stored["system"], tuple(stored["tables"]), stored.get("base", 0))
 
-    def has_records_of(self, source: str) -> bool:
-        """Whether the topic has a committed record of a source.
+    def latest_lsn_of(self, source: str) -> int | None:
+        """The largest `lsn` of the committed records of a source; None if there is none.
 
         Raises:
             MillraceError: if Kafka does not answer.
         """
         self._consumer.assign([TopicPartition(self._topic, 0, OFFSET_BEGINNING)])
+        latest = None
         try:
-            return any(source_of(record.key()) == source for record in self._assigned_records())
+            for record in self._assigned_records():
+                if source_of(record.key()) == source:
+                    latest = max(latest or 0, lsn_of(record.value()))
         finally:
             self._consumer.unassign()
+        return latest
 
     def send(self, records: Iterable[ChangeRecord]) -> None:
         """Send records, in order; they count once they are committed."""

@@ -16,6 +16,7 @@ from shop.shop_file import FILE, ShopSource
 _FORMATS = " ".join(
     f"-c {name}={value}"
     for name, value in {
+        "client_encoding": "UTF8",
         "datestyle": "ISO",
         "timezone": "UTC",
         "intervalstyle": "postgres",
@@ -24,6 +25,19 @@ _FORMATS = " ".join(
     }.items()
 )
 """Texts of values are the same in a snapshot and in the log, whatever the server's settings."""
+
+_VIA_ROOT = sql.SQL("publish_via_partition_root = true")
+_IDENTITIES = """
+SELECT c.oid::regclass::text, c.relreplident::text, ARRAY(
+    SELECT a.attname::text FROM pg_index i
+    JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+    WHERE i.indrelid = c.oid AND (
+        c.relreplident = 'i' AND i.indisreplident OR c.relreplident = 'd' AND i.indisprimary))
+FROM pg_class c
+WHERE c.relkind <> 'p' AND c.oid IN (
+    SELECT to_regclass(%s)::oid UNION SELECT relid FROM pg_partition_tree(to_regclass(%s)) WHERE isleaf)
+"""
+"""A table, or its partitions: name, kind of replica identity, and its columns."""
 
 _OLDEST = 130_000  # the first that says whether a slot is lost
 _FREE_SECONDS = 10
@@ -36,10 +50,12 @@ class Slot(NamedTuple):
     Args:
         active_pid: server process that reads it; None if none does.
         is_lost: whether the server has removed write-ahead log that it needs.
+        confirmed: position before which the server sends nothing any more.
     """
 
     active_pid: int | None
     is_lost: bool
+    confirmed: int
 
 
 class Database:
@@ -85,16 +101,17 @@ class Database:
         columns = {name: self._columns(connection, name) for name in self.source.tables}
         for name, of_table in columns.items():
             check_columns(name, self.source.tables[name], of_table)
+            self._check_identity(connection, name)
         self._publish(connection)
 
     def slot(self, connection: psycopg.Connection) -> Slot | None:
         """The replication slot; None if there is none."""
         found = connection.execute(
-            "SELECT active_pid, wal_status IN ('lost', 'unreserved') AND restart_lsn IS NULL "
-            "FROM pg_replication_slots WHERE slot_name = %s",
+            "SELECT active_pid, wal_status IN ('lost', 'unreserved') AND restart_lsn IS NULL, "
+            "coalesce(confirmed_flush_lsn, '0/0') - '0/0' FROM pg_replication_slots WHERE slot_name = %s",
             (self.slot_name,),
         ).fetchone()
-        return Slot(found[0], bool(found[1])) if found else None
+        return Slot(found[0], bool(found[1]), int(found[2])) if found else None
 
     def free_slot(self, connection: psycopg.Connection) -> None:
         """End the server's process for a capture that was killed: it may still hold the slot."""
@@ -146,26 +163,53 @@ class Database:
             )
         return [name for (name,) in found]
 
+    def _check_identity(self, connection: psycopg.Connection, table: str) -> None:
+        """Check that the log names deleted and changed rows of a table and of its partitions by the key.
+
+        PostgreSQL refuses updates and deletes of a published table without a replica identity.
+        """
+        key = self.source.tables[table].key
+        for name, kind, columns in connection.execute(_IDENTITIES, (table, table)).fetchall():
+            if kind == "f" or set(columns) >= set(key):
+                continue
+            identity = f"is {', '.join(columns)}" if columns else "is missing"
+            raise MillraceError(
+                f"the replica identity of {name} {identity}, and its key in conf/{FILE} is {', '.join(key)}: "
+                "the log would not say which rows are deleted",
+                f"Name the primary key there, or run ALTER TABLE {name} REPLICA IDENTITY FULL",
+            )
+
     def _publish(self, connection: psycopg.Connection) -> None:
-        """Create or change the publication, if it does not have exactly the tables of conf/shop.yml."""
+        """Create or change the publication, if it does not have exactly the tables of conf/shop.yml.
+
+        Changes of partitions are published as those of their table.
+        """
+        exists = connection.execute(
+            "SELECT 1 FROM pg_publication WHERE pubname = %s", (self.slot_name,)
+        ).fetchone()
         listed = connection.execute(
             "SELECT schemaname || '.' || tablename FROM pg_publication_tables WHERE pubname = %s",
             (self.slot_name,),
         ).fetchall()
         if {name for (name,) in listed} == set(self.source.tables):
             return
-        exists = connection.execute(
-            "SELECT 1 FROM pg_publication WHERE pubname = %s", (self.slot_name,)
-        ).fetchone()
+        publication = sql.Identifier(self.slot_name)
         tables = sql.SQL(", ").join(map(identifier, self.source.tables))
-        verb = "ALTER PUBLICATION {} SET TABLE {}" if exists else "CREATE PUBLICATION {} FOR TABLE {}"
         try:
-            connection.execute(sql.SQL(verb).format(sql.Identifier(self.slot_name), tables))
+            if exists:
+                connection.execute(sql.SQL("ALTER PUBLICATION {} SET ({})").format(publication, _VIA_ROOT))
+                connection.execute(sql.SQL("ALTER PUBLICATION {} SET TABLE {}").format(publication, tables))
+            else:
+                connection.execute(
+                    sql.SQL("CREATE PUBLICATION {} FOR TABLE {} WITH ({})").format(
+                        publication, tables, _VIA_ROOT
+                    )
+                )
         except psycopg.errors.InsufficientPrivilege as error:
             raise MillraceError(
                 f"the user of {self.source.connection} may not publish the tables of {self.name}",
                 f"Let their owner run CREATE PUBLICATION {self.slot_name} FOR TABLE "
-                f"{', '.join(self.source.tables)}",
+                f"{', '.join(self.source.tables)} WITH ({_VIA_ROOT.as_string()})",
             ) from error
 
 

@@ -8,7 +8,7 @@ import psycopg
 
 from lakehouse.errors import MillraceError
 from shop.capture.change_topic import ChangeTopic, Position
-from shop.capture.database import Database, rows_in_snapshot
+from shop.capture.database import Database, Slot, rows_in_snapshot
 from shop.capture.pgoutput import Begin, Commit
 from shop.capture.replication import CreatedSlot, KeepAlive, Replication, replication_of
 from shop.capture.row_changes import RowChanges
@@ -45,58 +45,78 @@ class Capture:
             MillraceError: if PostgreSQL or Kafka does not answer, or changes were lost.
         """
         with replication_of(self.database) as replication:
-            system = replication.system()
+            system, log_end = replication.system()
             with self.database.connect() as connection:
                 self.database.prepare(connection)
-                position = self._position(connection, replication, system)
+                position = self._position(connection, replication, system, log_end)
             replication.start(position.lsn)
             self._follow(replication, position)
 
-    def _position(self, connection: psycopg.Connection, replication: Replication, system: str) -> Position:
-        """Where to read the log from: the stored position, or that of a new snapshot."""
+    def _position(
+        self, connection: psycopg.Connection, replication: Replication, system: str, log_end: int
+    ) -> Position:
+        """Where to read the log from: the stored position, or that of a new snapshot.
+
+        Args:
+            connection: to the database.
+            replication: to the same.
+            system: id of the server.
+            log_end: where its log ends.
+        """
         tables = tuple(sorted(self.database.source.tables))
         self.database.free_slot(connection)
         known, slot = self.topic.position(), self.database.slot(connection)
+        latest = self.topic.latest_lsn_of(self.database.name) if known is None else None
+        lost = self._lost(known, slot, system, log_end, latest)
         if not self.snapshot:
+            if lost:
+                raise MillraceError(
+                    lost, f"{self._again}, which goes on from a new snapshot; only versions between are lost"
+                )
             if known:
-                self._require(known, system, tables, has_slot=slot is not None and not slot.is_lost)
+                if added := sorted(set(tables) - set(known.tables)):
+                    raise MillraceError(f"there is no snapshot of {', '.join(added)} yet", self._again)
                 return known
-            self._require_first()
-        is_same = known and slot and not slot.is_lost and known.system == system
-        if slot and not is_same:  # of a snapshot that was interrupted, or of no use any more
+        goes_on = known if known and not lost else None
+        if slot and not goes_on:  # of a snapshot that was interrupted, or of no use any more
             self.database.drop_slot(connection)
-        created = replication.create_slot(temporary=bool(is_same))
-        start = known.lsn if known and is_same else created.lsn
-        position = Position(start, system, tables)
+        created = replication.create_slot(temporary=goes_on is not None)
+        if goes_on:
+            position = goes_on._replace(tables=tables)
+        else:
+            position = Position(created.lsn, system, tables, _base(created, known, latest))
         self._send_snapshot(created, position)
         return position
 
-    def _require(self, known: Position, system: str, tables: tuple[str, ...], has_slot: bool) -> None:
-        name, again = self.database.name, f"Run `millrace capture {self.database.name} --snapshot`"
-        if known.system != system:
-            raise MillraceError(f"PostgreSQL of {name} is another server than the one captured before", again)
-        if not has_slot:
-            raise MillraceError(
-                f"the replication slot {self.database.slot_name} is gone: changes may be lost",
-                f"{again}, which goes on from a new snapshot",
-            )
-        if added := sorted(set(tables) - set(known.tables)):
-            raise MillraceError(f"there is no snapshot of {', '.join(added)} yet", again)
-
-    def _require_first(self) -> None:
-        """Check that this is the first snapshot: Kafka may have forgotten the position of an earlier one."""
+    def _lost(
+        self, known: Position | None, slot: Slot | None, system: str, log_end: int, latest: int | None
+    ) -> str:
+        """Why changes since the stored position may be lost; empty if they are not."""
         name = self.database.name
-        if self.topic.has_records_of(name):
-            raise MillraceError(
+        if known is None:
+            return (
                 f"Kafka has no position of the capture of {name} any more: it is older than Kafka's "
-                "offsets.retention.minutes",
-                f"Run `millrace capture {name} --snapshot`, which goes on from a new snapshot; only versions "
-                "between are lost",
+                "offsets.retention.minutes"
+                if latest is not None
+                else ""
             )
+        if known.system != system:
+            return f"PostgreSQL of {name} is another server than the one captured before"
+        if slot is None or slot.is_lost:
+            return f"the replication slot {self.database.slot_name} is gone: changes may be lost"
+        if log_end < known.lsn:
+            return f"PostgreSQL of {name} was restored to a time before the last change that was captured"
+        if slot.confirmed > known.lsn:
+            return f"Kafka has lost the last changes of {name} that it had confirmed"
+        return ""
+
+    @property
+    def _again(self) -> str:
+        return f"Run `millrace capture {self.database.name} --snapshot`"
 
     def _send_snapshot(self, slot: CreatedSlot, position: Position) -> None:
         """Send all rows in one transaction of Kafka: after a crash, none of them is there."""
-        changes = RowChanges(self.database.name, self.database.source)
+        changes = RowChanges(self.database.name, self.database.source, position.base)
         lsn = slot.lsn - 1  # a commit may begin at the slot's position, and none one byte before
         with self.database.connect() as connection, connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -114,7 +134,7 @@ class Capture:
         self.topic.commit(position)
 
     def _follow(self, replication: Replication, position: Position) -> None:
-        changes = RowChanges(self.database.name, self.database.source)
+        changes = RowChanges(self.database.name, self.database.source, position.base)
         batch = _Batch(position.lsn)
         for message in replication.messages(_QUIET_SECONDS):
             if isinstance(message, Begin | Commit | KeepAlive):
@@ -128,6 +148,19 @@ class Capture:
                 batch = _Batch(position.lsn)
             if self.stop.is_set() and not batch.is_open and not self.topic.waiting:
                 return
+
+
+def _base(created: CreatedSlot, known: Position | None, latest: int | None) -> int:
+    """What to add to positions of the log, so that a new snapshot is after all changes that were sent.
+
+    Args:
+        created: the slot of the snapshot.
+        known: the stored position; None without one.
+        latest: the largest `lsn` that was sent, where there is no position.
+    """
+    base = known.base if known else 0
+    sent = known.base + known.lsn if known else latest or 0
+    return max(base, sent + 2 - created.lsn)
 
 
 class _Batch:

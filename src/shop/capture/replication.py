@@ -37,12 +37,12 @@ class Replication:
         self._connection = connection
         self._confirmed = 0
 
-    def system(self) -> str:
-        """The id of the server."""
+    def system(self) -> tuple[str, int]:
+        """The id of the server, and where its log ends."""
         found = self._connection.exec_(b"IDENTIFY_SYSTEM")
         if found.status != pq.ExecStatus.TUPLES_OK:
             raise self._error("does not say which server it is")
-        return (found.get_value(0, 0) or b"").decode()
+        return (found.get_value(0, 0) or b"").decode(), parse_lsn((found.get_value(0, 2) or b"0/0").decode())
 
     def create_slot(self, temporary: bool = False) -> CreatedSlot:
         """Create the slot and export a snapshot, which lasts until the next command on this connection.

@@ -17,7 +17,12 @@ class _Place(msgspec.Struct):
     source: str
 
 
+class _Change(msgspec.Struct):
+    lsn: int
+
+
 _PLACE = msgspec.json.Decoder(_Place)
+_CHANGE = msgspec.json.Decoder(_Change)
 
 
 class ChangeRecord(NamedTuple):
@@ -35,17 +40,27 @@ def source_of(key: bytes | None) -> str | None:
         return None
 
 
+def lsn_of(value: bytes | None) -> int:
+    """The `lsn` in a record's value; 0 without one, as of a tombstone."""
+    try:
+        return _CHANGE.decode(value or b"").lsn
+    except msgspec.DecodeError:
+        return 0
+
+
 class RowChanges:
     """Converts the messages of one source, in order.
 
     Args:
         name: the source's name.
         source: its tables.
+        base: added to each position in the log.
     """
 
-    def __init__(self, name: str, source: ShopSource) -> None:
+    def __init__(self, name: str, source: ShopSource, base: int = 0) -> None:
         self._name = name
         self._source = source
+        self._base = base
         self._relations: dict[int, Relation] = {}
         self._begin = Begin(0, 0, 0)
         self._sequence = 0
@@ -118,7 +133,7 @@ class RowChanges:
             "kind": kind,
             "row": row,
             "unchanged": unchanged,
-            "lsn": self._begin.lsn,
+            "lsn": self._base + self._begin.lsn,
             "sequence": self._sequence,
             "transaction": self._begin.transaction,
             "committed_at": self._begin.committed_at,

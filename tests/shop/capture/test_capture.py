@@ -11,8 +11,18 @@ from kafka.admin import KafkaAdminClient
 
 from kit.captured import captured_changes, current, histories
 from kit.home import Home
+from kit.postgres import running_postgres
 from kit.running_capture import RunningCapture
-from kit.shop_database import SOURCE, TABLES, all_rows, as_of, kept_states, micros_now, run_transactions
+from kit.shop_database import (
+    SOURCE,
+    TABLES,
+    all_rows,
+    as_of,
+    create_shop,
+    kept_states,
+    micros_now,
+    run_transactions,
+)
 
 PRODUCT = "INSERT INTO products (id, name, price) VALUES (%s, 'Mug', 9.5)"
 
@@ -81,7 +91,7 @@ def test_dropped_slot_is_an_error_until_a_new_snapshot(capture: RunningCapture) 
         connection.execute("DELETE FROM products WHERE id = 'first'")
         assert capture.failed() == (
             f"the replication slot {slot} is gone: changes may be lost. Run `millrace capture {capture.name} "
-            "--snapshot`, which goes on from a new snapshot."
+            "--snapshot`, which goes on from a new snapshot; only versions between are lost."
         )
         capture.snapshot = True
         with capture.running():
@@ -109,6 +119,26 @@ def test_lost_position_is_an_error_until_a_new_snapshot(capture: RunningCapture)
             end_with(connection, capture)
         found = histories(captured_changes(capture.bootstrap, capture.topic))
         assert current(found["public.products"]) == all_rows(connection, "public.products")
+
+
+def test_server_that_begins_with_lower_positions_goes_on_from_a_new_snapshot(
+    capture: RunningCapture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with shop() as connection:
+        connection.execute("SELECT pg_logical_emit_message(false, 'test', repeat('x', 50000000))")
+        with capture.running():
+            end_with(connection, capture, "only before")
+    with running_postgres(wal_level="logical") as other:
+        monkeypatch.setenv(SOURCE.connection, other)
+        create_shop(other)
+        assert "is another server than the one captured before" in capture.failed()
+        capture.snapshot = True
+        with shop() as connection, capture.running():
+            end_with(connection, capture, "snapshot")
+            connection.execute("UPDATE products SET price = 77")
+            end_with(connection, capture)
+            found = histories(captured_changes(capture.bootstrap, capture.topic))
+            assert current(found["public.products"]) == all_rows(connection, "public.products")
 
 
 def test_interrupted_first_snapshot_begins_again(capture: RunningCapture) -> None:
@@ -160,3 +190,62 @@ def test_missing_table_is_named(capture: RunningCapture) -> None:
     assert capture.failed() == (
         f"PostgreSQL of {capture.name} has no table public.products. Correct its name in conf/shop.yml."
     )
+
+
+@pytest.mark.parametrize(
+    ("statements", "said"),
+    [
+        (["ALTER TABLE products DROP CONSTRAINT products_pkey"], "replica identity of products is missing"),
+        (["ALTER TABLE products REPLICA IDENTITY NOTHING"], "replica identity of products is missing"),
+        (
+            [
+                "ALTER TABLE campaigns ADD number bigserial, DROP CONSTRAINT campaigns_pkey",
+                "ALTER TABLE campaigns REPLICA IDENTITY DEFAULT, ADD PRIMARY KEY (number)",
+            ],
+            "replica identity of campaigns is number, and its key in conf/shop.yml is name",
+        ),
+    ],
+)
+def test_table_whose_deletes_would_not_be_named_is_not_published(
+    capture: RunningCapture, statements: list[str], said: str
+) -> None:
+    with shop() as connection:
+        for statement in statements:
+            connection.execute(statement.encode())
+        assert said in capture.failed()
+        assert connection.execute("SELECT count(*) FROM pg_publication").fetchone() == (0,)
+        connection.execute("UPDATE products SET price = 1")
+
+
+def test_changes_of_a_partitioned_table_are_those_of_the_table(capture: RunningCapture) -> None:
+    with shop() as connection:
+        connection.execute(
+            "DROP TABLE products; CREATE TABLE products (id text PRIMARY KEY, name text, category text, "
+            "price numeric, cost numeric, currency text) PARTITION BY HASH (id); "
+            "CREATE TABLE even PARTITION OF products FOR VALUES WITH (MODULUS 2, REMAINDER 0); "
+            "CREATE TABLE odd PARTITION OF products FOR VALUES WITH (MODULUS 2, REMAINDER 1)"
+        )
+        for number in range(9):
+            connection.execute(PRODUCT, (str(number),))
+        with capture.running():
+            capture.wait_for("public.products", "8")
+            connection.execute("UPDATE products SET price = 12 WHERE id < '5'")
+            connection.execute("DELETE FROM products WHERE id > '6'")
+            end_with(connection, capture)
+        found = histories(captured_changes(capture.bootstrap, capture.topic))
+        assert current(found["public.products"]) == all_rows(connection, "public.products")
+
+
+def test_texts_of_a_database_in_another_encoding_arrive(
+    capture: RunningCapture, logical_postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"shop_{uuid4().hex}"
+    with psycopg.connect(logical_postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0".encode())
+    dsn = logical_postgres.replace("dbname=postgres", f"dbname={name}")
+    create_shop(dsn)
+    monkeypatch.setenv(SOURCE.connection, dsn)
+    with shop() as connection, capture.running():
+        end_with(connection, capture)
+        found = histories(captured_changes(capture.bootstrap, capture.topic))
+        assert current(found["public.products"]) == all_rows(connection, "public.products")

@@ -73,31 +73,35 @@ def test_commit_that_fails_is_an_error() -> None:
     producer.abort_transaction.assert_called_once()
 
 
-def polled(key: bytes | None = None, error: int | None = None) -> Message:
+def polled(key: bytes | None = None, error: int | None = None, value: bytes | None = None) -> Message:
     """What a consumer gives: a record with a key, or an error."""
     message = create_autospec(Message, instance=True)
     message.key.return_value, message.error.return_value = key, error and KafkaError(error)
+    message.value.return_value = value
     return message
 
 
 END = polled(error=KafkaError._PARTITION_EOF)
-OF_SHOP = polled(b'{"source":"shop","table":"public.orders","key":{"id":"1"}}')
+KEY = b'{"source":"shop","table":"public.orders","key":{"id":"1"}}'
+OF_SHOP = polled(KEY, value=b'{"lsn":7,"kind":"delete"}')
 
 
 @pytest.mark.parametrize(
-    ("records", "is_found"),
+    ("records", "latest"),
     [
-        ([END], False),
-        ([OF_SHOP, END], True),
-        ([polled(b'{"source":"other","table":"t","key":null}'), polled(b"k"), polled(), OF_SHOP], True),
-        ([polled(b'{"source":"other","table":"shop","key":null}'), END, OF_SHOP], False),
+        ([END], None),
+        ([OF_SHOP, END], 7),
+        ([OF_SHOP, polled(KEY, value=b'{"lsn":9}'), polled(KEY), OF_SHOP, END], 9),
+        ([polled(KEY, value=b"no change"), END], 0),
+        ([polled(b'{"source":"other","table":"t","key":null}'), polled(b"k"), polled(), OF_SHOP, END], 7),
+        ([polled(b'{"source":"other","table":"shop","key":null}'), END, OF_SHOP], None),
     ],
 )
-def test_records_of_a_source_are_searched_up_to_the_end(records: list[Message], is_found: bool) -> None:
-    assert topic_with([], records=records).has_records_of("shop") is is_found
+def test_records_of_a_source_are_searched_up_to_the_end(records: list[Message], latest: int | None) -> None:
+    assert topic_with([], records=records).latest_lsn_of("shop") == latest
 
 
 @pytest.mark.parametrize("silence", [None, polled(error=KafkaError.TOPIC_AUTHORIZATION_FAILED)])
 def test_search_that_does_not_reach_the_end_is_an_error(silence: Message | None) -> None:
     with pytest.raises(MillraceError, match="does not take changes"):
-        topic_with([], records=[silence]).has_records_of("shop")
+        topic_with([], records=[silence]).latest_lsn_of("shop")

@@ -9,7 +9,7 @@ import pytest
 from kit.shop_database import SOURCE
 from lakehouse.errors import MillraceError
 from shop.capture import follow
-from shop.capture.change_topic import ChangeTopic
+from shop.capture.change_topic import ChangeTopic, Position
 from shop.capture.database import Database, Slot
 from shop.capture.follow import Capture, _Batch
 from shop.capture.pgoutput import Begin, Commit
@@ -73,17 +73,62 @@ def test_slot_without_position_is_dropped_only_for_a_first_or_asked_snapshot(
     monkeypatch.setattr(Capture, "_send_snapshot", lambda _, *given: sent.append(given))
     database, topic = create_autospec(Database, instance=True), create_autospec(ChangeTopic, instance=True)
     database.name, database.source = "shop", SOURCE
-    database.slot.return_value = Slot(None, is_lost=False)
+    database.slot.return_value = Slot(None, is_lost=False, confirmed=0)
     topic.position.return_value = None
-    topic.has_records_of.side_effect = lambda source: has_records and source == "shop"
+    topic.latest_lsn_of.side_effect = {"shop": 100 if has_records else None}.get
     replication = create_autospec(Replication, instance=True)
     replication.create_slot.return_value = CreatedSlot(5, "snapshot")
     capture = Capture(database, topic, is_asked)
     connection = create_autospec(psycopg.Connection, instance=True)
     if has_records and not is_asked:
         with pytest.raises(MillraceError, match=r"no position of .* shop .*capture shop --snapshot`"):
-            capture._position(connection, replication, "system")
+            capture._position(connection, replication, "system", 9)
     else:
-        assert capture._position(connection, replication, "system").lsn == 5
+        position = capture._position(connection, replication, "system", 9)
+        assert (position.lsn, position.base) == (5, 97 if has_records else 0)
     is_done = not has_records or is_asked
     assert [bool(sent), database.drop_slot.called] == [is_done] * 2
+
+
+@pytest.mark.parametrize(
+    ("system", "log_end", "slot", "error", "base"),
+    [
+        ("a", 1000, Slot(None, is_lost=False, confirmed=800), None, 7),
+        ("b", 50, None, "another server", 769),
+        ("a", 1000, None, "is gone", 769),
+        ("a", 799, Slot(None, is_lost=False, confirmed=700), "restored to a time before", 769),
+        ("a", 1000, Slot(None, is_lost=False, confirmed=801), "Kafka has lost the last changes", 769),
+    ],
+)
+def test_snapshot_is_after_all_changes_that_were_sent(
+    monkeypatch: pytest.MonkeyPatch,
+    system: str,
+    log_end: int,
+    slot: Slot | None,
+    error: str | None,
+    base: int,
+) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(Capture, "_send_snapshot", lambda _, *given: sent.append(given))
+    database, topic = create_autospec(Database, instance=True), create_autospec(ChangeTopic, instance=True)
+    database.name, database.source, database.slot_name = "shop", SOURCE, "millrace_shop"
+    database.slot.return_value = slot
+    known = Position(800, "a", tuple(sorted(SOURCE.tables)), 7)
+    topic.position.return_value = known
+    replication = create_autospec(Replication, instance=True)
+    created = CreatedSlot(900 if error is None else 40, "snapshot")
+    replication.create_slot.return_value = created
+    connection = create_autospec(psycopg.Connection, instance=True)
+    capture = Capture(database, topic)
+    if error is None:
+        assert capture._position(connection, replication, system, log_end) == known
+    else:
+        with pytest.raises(MillraceError, match=f"{error}.*capture shop --snapshot`"):
+            capture._position(connection, replication, system, log_end)
+        assert not database.drop_slot.called
+    capture.snapshot = True
+    position = capture._position(connection, replication, system, log_end)
+    assert position == (known if error is None else Position(created.lsn, system, known.tables, base))
+    assert created.lsn - 1 + position.base > known.lsn + known.base
+    assert replication.create_slot.call_args.kwargs == {"temporary": error is None}
+    assert database.drop_slot.called is (error is not None and slot is not None)
