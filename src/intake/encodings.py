@@ -70,18 +70,21 @@ def json_text(body: bytes, content_type: str) -> bytes:
     form. A charset counts only where the body is not UTF-8.
 
     Raises:
-        BadRequestError: if the body is gzip, or a form.
+        BadRequestError: if the body is gzip, a form, or in no known encoding.
     """
     body = body.removeprefix(BYTE_ORDER_MARK)
     if body.startswith(_GZIP):
         raise BadRequestError("the body is gzip, but Content-Encoding does not say so")
     if _FORM.match(_head(body)):
         raise BadRequestError("the body is a form: send its JSON as the whole body")
-    charset = None if _is_utf8(body) else _CHARSET.search(content_type)
-    try:
-        return body.decode(charset[1]).encode() if charset else body
-    except (LookupError, UnicodeDecodeError):
+    if _is_utf8(body):
         return body
+    try:
+        if charset := _CHARSET.search(content_type):
+            return body.decode(charset[1]).encode()
+    except (LookupError, UnicodeDecodeError):
+        pass
+    raise BadRequestError("the body is not UTF-8, and Content-Type has no charset that it is in")
 
 
 def read_pixel(data: str) -> bytes:

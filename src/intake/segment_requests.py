@@ -149,6 +149,8 @@ class Request:
             digest.update(separator + _encode(kept))
             separator = b","
         digest.update(b"]")
+        if context := self.shared.get("context"):
+            digest.update(_encode(context))
         if self.type not in (None, "track") and "type" not in message:
             digest.update(self.type.encode())
         return digest.hexdigest()

@@ -79,6 +79,17 @@ def test_generated_message_id_is_stable_across_retries() -> None:
     assert len({each["messageId"] for each in first}) == 2
 
 
+def test_generated_message_id_depends_on_the_context_of_the_batch() -> None:
+    def ids(**batch: object) -> list[str]:
+        body = {"batch": [{"type": "page", "userId": "u1"}], **batch}
+        return [str(message["messageId"]) for message in messages_of("batch", body)]
+
+    pages = [{"page": {"url": f"https://shop.example/{name}"}} for name in "ab"]
+    found = [ids(context=page, sentAt=sent) for page in pages for sent in ("2026-05-01", "2026-05-02")]
+    assert found[0] == found[1] != found[2] == found[3]
+    assert ids() not in found
+
+
 def test_generated_message_id_depends_on_the_type_of_the_path() -> None:
     body = {"userId": "u", "anonymousId": "a"}
 

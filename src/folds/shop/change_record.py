@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from folds.records.json_limits import is_within_limits
 from folds.shop.row_history import DELETE, KINDS, TRUNCATE
 from lakehouse.timestamps import LAST, to_micros
 
@@ -57,6 +58,8 @@ def parse_change(value: bytes | None, key: bytes | None) -> ShopChange | str | N
     if not value:
         return "empty"
     try:
+        if not is_within_limits(value):
+            return "not_json"
         change = _decode(value)
     except msgspec.ValidationError:
         return "bad_change"

@@ -50,7 +50,15 @@ def test_record_without_a_value_is_a_tombstone() -> None:
 
 @pytest.mark.parametrize(
     ("value", "reason"),
-    [(None, "empty"), (b"", "empty"), (b"{", "not_json"), (b"\xff", "not_json"), (b"[]", "bad_change")],
+    [
+        (None, "empty"),
+        (b"", "empty"),
+        (b"{", "not_json"),
+        (b"\xff", "not_json"),
+        (b"[]", "bad_change"),
+        (b'{"x":' + b"[" * 900 + b"]" * 900 + b"}", "bad_change"),
+        (b'{"x":' + b"[" * 50_000 + b"]" * 50_000 + b"}", "not_json"),
+    ],
 )
 def test_record_that_is_no_object_is_rejected(value: bytes | None, reason: str) -> None:
     assert parse_change(value, None) == reason
