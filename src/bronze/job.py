@@ -69,8 +69,8 @@ def batch_rows(settings: Settings, once: bool) -> int:
 def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, Ingest]:
     """Start the query at bronze's offsets, with or without a usable checkpoint."""
     checkpoint = Checkpoint.of_ingest(run.settings)
-    commit, kept = watch.commit, watch.is_checkpoint_usable
     upcoming = watch.start()
+    commit, kept = watch.commit, watch.is_checkpoint_usable  # a new topic may have been found
     if run.once:  # a continuous run has no end
         run.report_backlog(_waiting(spans, upcoming))
     if not kept:

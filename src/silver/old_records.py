@@ -22,7 +22,7 @@ def remove_old_content(run: JobContext, before: datetime) -> int:
     """Remove key, value and headers of events' records that were ingested before a time. Idempotent.
 
     Records that are not refined yet stay, and so do exchange rates, costs and changes of the shop's database.
-    A day of records is one commit.
+    A day of records is one commit. Jobs of silver wait for one day at a time.
 
     Args:
         run: the job's context.
@@ -39,11 +39,12 @@ def remove_old_content(run: JobContext, before: datetime) -> int:
     records = lake.read(KAFKA_RECORDS.name).where(of_events & old & F.col("value").isNotNull())
     places = checkpoint(records.select(*PLACE, _STAMP))
     days = sorted(row[0] for row in places.select(F.to_date(_STAMP)).distinct().collect())
-    with run.slot, lake.exclusive(LOCK):
-        for day in days:
-            if run.stop.is_set():
-                return 0
+    for day in days:
+        if run.stop.is_set():
+            return 0
+        with run.slot, lake.exclusive(LOCK):
             blank_records(lake, checkpoint(places.where(F.to_date(_STAMP) == F.lit(day))), before)
+    with run.slot, lake.exclusive(LOCK):
         rejected = lake.read(REJECTED_EVENTS.name).where(of_events & old & F.col("value").isNotNull())
         at = F.col(str(REJECTED_EVENTS.event_time))
         nothing = {"value": F.lit(None).cast("binary"), DELETED: F.lit(False), OLD_TIME: at}

@@ -82,11 +82,17 @@ class TopicWatch:
     def is_checkpoint_usable(self) -> bool:
         """Whether the checkpoint has the offsets to resume from; else those of bronze are used.
 
-        Spark resumes from no checkpoint with offsets of a topic that is not subscribed any more.
+        Spark resumes from no checkpoint with offsets of a topic that is not subscribed any more. It reads a
+        topic that the checkpoint lacks from its beginning, though bronze may have records of it.
         """
         is_new = not self.commit and self._was_empty
-        is_subscribed = self._checkpoint.reached.keys() <= set(self._run.settings.topics)
-        return is_subscribed and self._checkpoint.is_usable(self.commit, self.recoveries, is_new)
+        if not self._checkpoint.is_usable(self.commit, self.recoveries, is_new):
+            return False
+        reached = self._checkpoint.reached.keys()
+        if not reached:
+            return True
+        known = self.known.keys() & broker_topics(self._run.settings).keys()
+        return known <= reached <= set(self._run.settings.topics)
 
     def start(self) -> dict[str, dict[int, int]]:
         """Check all topics before they are read, and record new ones.

@@ -11,6 +11,7 @@ from folds.costs.loads import CostRecord, current_load
 from folds.persons.exchange_rates import ExchangeRates, Rate
 
 _LIMIT = Decimal(10**14)  # decimal(18,4)
+_MOST_COUNT = 2**63  # bigint
 
 
 class CampaignCost(NamedTuple):
@@ -108,5 +109,6 @@ class CostFold:
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
+    """The sum of the counts that are there; None without one, or beyond the column's type."""
     known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    return total if known and (total := sum(known)) < _MOST_COUNT else None

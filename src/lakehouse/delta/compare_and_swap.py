@@ -11,6 +11,7 @@ from lakehouse.delta.commit_log import Commit
 from lakehouse.errors import ConcurrentChangeError
 
 _ATTEMPTS = 5
+_MOST_ID = 2**40  # more than the commits of any table
 _PAUSE_SECONDS = 0.2  # before the second attempt; twice as long before each later one
 
 COLLISIONS = (
@@ -36,6 +37,8 @@ class CompareAndSwap:
     commit whose id is not above the last one, and refuses one whose id was committed concurrently. Of two
     applications that have read the same version, one commits, and the other repeats its micro-batch.
     Compaction and changes of properties carry no id: a commit that conflicts with one of these is retried.
+    Once only such commits are left in a table's log, the last id is unknown. Then all applications try 1, 2,
+    4, 8, … until one is above it, as long as the log has none: two of them still try the same id.
 
     A job relies on its high-water mark of a table across micro-batches. So its commit is also refused when
     the same job, in another application, has committed since it read the mark.
@@ -51,6 +54,7 @@ class CompareAndSwap:
         self._writer = uuid4().hex
         self._versions: dict[str, int] = {}
         self._known: dict[str, int] = {}  # up to here, no other application has run this job
+        self._without_id: set[str] = set()  # tables whose log has no id, or none any more
 
     def begin(self) -> None:
         """Forget which versions were read: the next commits are based on later reads."""
@@ -65,9 +69,11 @@ class CompareAndSwap:
         if name in self._versions:
             return
         version, known = 0, self._known.get(name)
+        self._without_id.add(name)
         for _, metadata in self._commits(name):
             if "txn" not in metadata:
                 continue
+            self._without_id.discard(name)
             found = int(metadata["txn"])
             version = max(version, found)
             if known is None or found <= known:
@@ -99,23 +105,28 @@ class CompareAndSwap:
             ConcurrentChangeError: if another application has changed the table, or every attempt conflicts.
         """
         self.note(name)
-        version = self._versions[name] + 1
-        transaction: Transaction = {"txnAppId": f"millrace:{name}", "txnVersion": version}
-        for attempt in range(_ATTEMPTS):
+        version, collisions = self._versions[name] + 1, 0
+        while collisions < _ATTEMPTS:
+            transaction: Transaction = {"txnAppId": f"millrace:{name}", "txnVersion": version}
             try:
                 write(transaction, {"txn": version, "writer": self._writer})
             except COLLISIONS:
-                sleep(random.uniform(0, _PAUSE_SECONDS * 2**attempt))
+                sleep(random.uniform(0, _PAUSE_SECONDS * 2**collisions))
+                collisions += 1
                 continue
-            if not self._is_mine(name, version):
+            last = self._last(name)
+            if last.get("txn") == version and last.get("writer") == self._writer:
+                self._versions[name] = version
+                self._without_id.discard(name)
+                return
+            if last or name not in self._without_id or version > _MOST_ID:
                 break
-            self._versions[name] = version
-            return
+            version *= 2
         raise _changed(name)
 
-    def _is_mine(self, name: str, version: int) -> bool:
-        made = (metadata for _, metadata in self._commits(name) if metadata.get("txn") == version)
-        return next(made, {}).get("writer") == self._writer
+    def _last(self, name: str) -> Mapping[str, object]:
+        """The metadata of the latest commit with an id; empty without one."""
+        return next((metadata for _, metadata in self._commits(name) if "txn" in metadata), {})
 
 
 def _changed(name: str) -> ConcurrentChangeError:

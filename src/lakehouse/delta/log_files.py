@@ -104,11 +104,16 @@ def last_version_within(
         first_writer: the first job that writes rows of a stamp to the table.
         metadata: returns the metadata of the commit of a version.
         written_at: returns when a commit was written, in nanoseconds since 1970; 0 if it was removed.
+
+    Raises:
+        LookupError: if all commits that were not removed are beyond the mark.
     """
     best = latest
     for version in range(latest, 0, -1):
         at = written_at(version)
         if not at:
+            if best == version < latest:
+                raise LookupError(version)
             break
         found = metadata(version) or {}
         mark = found.get("upto")

@@ -11,6 +11,8 @@ GRACE_SECONDS = 10.0
 LEAST_RATE = 8 << 10
 """Bytes a second of a body after the grace."""
 _STEPS = 4
+_MOST_GRACES = 6
+"""A sender that was fast may be silent for at most so many times the grace."""
 
 
 class SlowBodyError(Exception):
@@ -38,25 +40,24 @@ class BodyRate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        waited, size, is_complete = 0.0, 0, False
+        left, is_complete = self.grace, False
 
         async def receive_in_time() -> Message:
-            nonlocal waited, size, is_complete
+            nonlocal left, is_complete
             if is_complete:  # waits for the end of the connection
                 return await receive()
             receiving = asyncio.ensure_future(receive())
             try:
                 while not receiving.done():
-                    left = self.grace + size / self.rate - waited
                     if left <= 0:
                         raise SlowBodyError
                     step, since = min(self.grace / _STEPS, left), time.monotonic()
                     await asyncio.wait({receiving}, timeout=step)
-                    waited += min(time.monotonic() - since, step)  # more is the time of a busy event loop
+                    left -= min(time.monotonic() - since, step)  # more is the time of a busy event loop
             finally:
                 receiving.cancel()
             message = receiving.result()
-            size += len(message.get("body", b""))
+            left = min(left + len(message.get("body", b"")) / self.rate, _MOST_GRACES * self.grace)
             is_complete = not message.get("more_body", False)
             return message
 

@@ -77,10 +77,7 @@ def versions_as_of(
             if version is not None and version < latest:
                 tables.at(name, version)
         except DeltaError as error:
-            at = rfc3339(from_micros(position))
-            raise MillraceError(
-                f"{name} can't be read as of {at} any more", "Give a later position"
-            ) from error
+            raise _unreadable(name, position) from error
         found[name] = version
     return found
 
@@ -110,7 +107,15 @@ def snapshot_versions(tables: VersionedTables, text: str, names: Iterable[str]) 
 
 def _last_within(tables: VersionedTables, name: str, latest: int, position: int) -> int:
     metadata, written_at = partial(tables.metadata, name), partial(tables.written_at, name)
-    return last_version_within(latest, position, TABLES[name].writer, metadata, written_at)
+    try:
+        return last_version_within(latest, position, TABLES[name].writer, metadata, written_at)
+    except LookupError:
+        raise _unreadable(name, position) from None
+
+
+def _unreadable(name: str, position: int) -> MillraceError:
+    at = rfc3339(from_micros(position))
+    return MillraceError(f"{name} can't be read as of {at} any more", "Give a later position")
 
 
 def _read(text: str) -> int | None:

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 _FEW = 10
 """Commits that are read of the history, unless more are new."""
-_MOST_KEPT = 5_000
+_MOST_KEPT = 200_000
+"""More than a table has within its log retention."""
 _LOOK_SECONDS = 10.0
 """Seconds between two reads of a history that has no later commit: the table may have been created again."""
 

@@ -6,6 +6,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from pyspark import StorageLevel
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, is_remote
 
 MAX_ROWS_PER_FILE = 250_000
@@ -58,13 +59,20 @@ def checkpoint(frame: DataFrame) -> DataFrame:
     of one does not fail the job.
     """
     spark = frame.sparkSession
-    if str(spark.conf.get("spark.master", "local")).startswith("local"):
-        computed = frame.localCheckpoint(eager=True)
-    else:
+    if _is_on_executors(spark):
         computed = frame.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK_2)
+    else:
+        computed = frame.localCheckpoint(eager=True)
     if (made := _made.get(spark)) is not None and not is_remote():
         _note(computed, made)
     return computed
+
+
+def _is_on_executors(spark: SparkSession) -> bool:
+    """Whether blocks are on executors, which may be lost; no where the runtime does not say it."""
+    with suppress(PySparkException):  # serverless compute refuses to return most settings
+        return not str(spark.conf.get("spark.master", "local")).startswith("local")
+    return False
 
 
 def checkpoint_with(frame: DataFrame, **aggregates: Column) -> tuple[DataFrame, Mapping[str, Any]]:

@@ -8,6 +8,7 @@ from itertools import accumulate
 
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Entry, Ledger
+from lakehouse.run.ledger_cache import MOST_ROWS
 from lakehouse.timestamps import EPOCH
 
 
@@ -64,7 +65,8 @@ class BatchSource:
 
     def next_batch(self, last: Entry | None) -> Batch | None:
         """The batch after the last one, or None if there are no rows. Reports the backlog."""
-        pending = self.ledger.after(self.upstream, last.position if last else EPOCH)
+        after = last.position if last else EPOCH
+        pending = self.ledger.after(self.upstream, after)
         most = self.run.settings.max_batch_rows
         batch = _next_batch(last, pending, most, self.processed_through)
         if self.side_input:
@@ -75,7 +77,10 @@ class BatchSource:
             self._waiting_since = time.monotonic()
         if batch is None or self._can_wait():
             return None
-        self.run.report_backlog(_rows(pending))
+        is_all = len(pending) < MOST_ROWS
+        self.run.report_backlog(
+            _rows(pending) if is_all else self.ledger.input_rows_after(self.upstream, after)
+        )
         return batch
 
     def _can_wait(self) -> bool:

@@ -17,7 +17,7 @@ from lakehouse.contracts import TABLES
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.delta.delta_tables import Lakehouse
 from lakehouse.rows.arrow_frames import rows_of
-from lakehouse.run.ledger_cache import LedgerCache, ledger_cache_of
+from lakehouse.run.ledger_cache import MOST_ROWS, LedgerCache, ledger_cache_of
 from lakehouse.timestamps import from_micros
 
 NAME = "ops.ledger"
@@ -69,12 +69,12 @@ class Ledger:
         return self._recall.last(job, self._read_last)
 
     def after(self, job: str, position: datetime) -> list[Entry]:
-        """The job's rows with a later position, in order."""
+        """The job's first rows with a later position, `MOST_ROWS` at most, in order."""
         if self._recall is not None:
             known = self._recall.after(job, position, self._read_last)
             if known is not None:
                 return known
-        return _in_order(self._rows(job, position))
+        return _in_order(self._rows(job, position, MOST_ROWS))
 
     @property
     def sequence(self) -> int:
@@ -132,10 +132,22 @@ class Ledger:
 
         return _in_order(self._lake.find(NAME, latest))
 
-    def _rows(self, job: str, after: datetime) -> pa.Table:
-        """A job's rows after a position."""
+    def input_rows_after(self, job: str, position: datetime) -> int:
+        """Number of rows that the job has read after a position."""
+        is_later = (F.col("job") == job) & (F.col("position") > F.lit(position))
+        rows = F.sum("input_rows").alias("rows")
+        found = self._lake.find(NAME, lambda table: table.where(is_later).agg(rows))
+        return sum(count or 0 for (count,) in rows_of(found, ("rows",)))
+
+    def _rows(self, job: str, after: datetime, most: int | None = None) -> pa.Table:
+        """A job's rows after a position: all, or the first ones."""
         is_wanted = (F.col("job") == job) & (F.col("position") > F.lit(after))
-        return self._lake.find(NAME, lambda rows: rows.where(is_wanted).select(*TABLES[NAME].column_names))
+
+        def later(rows: DataFrame) -> DataFrame:
+            chosen = rows.where(is_wanted).select(*TABLES[NAME].column_names)
+            return chosen if most is None else chosen.orderBy("position", "batch_id").limit(most)
+
+        return self._lake.find(NAME, later)
 
 
 def now() -> datetime:

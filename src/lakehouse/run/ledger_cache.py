@@ -15,7 +15,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from lakehouse.settings import Settings
 from lakehouse.timestamps import EPOCH
 
-_MAX_ROWS = 10_000  # per job
+MOST_ROWS = 10_000
+"""Rows of a job that are read at once, and that are kept."""
 _STOP_POLL_SECONDS = 0.2
 
 
@@ -67,7 +68,7 @@ class LedgerCache(Generic[R]):
         with self._changed:
             rows = self._rows.get(row.job)
             if rows is not None and (not rows or row.batch_id > rows[-1].batch_id):
-                if len(rows) == _MAX_ROWS:
+                if len(rows) == MOST_ROWS:
                     self._known_from[row.job] = rows[0].position
                 rows.append(row)
             self._sequence += 1
@@ -88,7 +89,7 @@ class LedgerCache(Generic[R]):
     def _of(self, job: str, read: ReadLast[R]) -> deque[R]:
         if job not in self._rows:
             last = read(job)
-            self._rows[job] = deque([last] if last else [], maxlen=_MAX_ROWS)
+            self._rows[job] = deque([last] if last else [], maxlen=MOST_ROWS)
             self._known_from[job] = last.position if last else EPOCH
         return self._rows[job]
 

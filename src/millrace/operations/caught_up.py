@@ -135,7 +135,7 @@ class _Wait:
             self._run.log(f"waiting until repair and publish have caught up{behind}")
 
     def _backlog(self, follower: Entry | None) -> int:
-        return sum(each.input_rows for each in self._ledger.after("refine", _position(follower)))
+        return self._ledger.input_rows_after("refine", _position(follower))
 
 
 def last_batches(lake: Lakehouse) -> list[int | None]:

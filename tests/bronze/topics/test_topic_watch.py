@@ -7,7 +7,9 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
+from bronze.checkpoint import Checkpoint
 from bronze.kafka import TopicIds
+from bronze.topics import topic_watch
 from bronze.topics.topic_watch import Held, TopicWatch
 from lakehouse.contracts.arrow import arrow_schema
 from lakehouse.contracts.ops import TOPICS
@@ -68,3 +70,24 @@ def test_checkpoint_is_usable_if_log_or_empty_bronze_says_so(
 ) -> None:
     found = watch(tmp_path, monkeypatch, Lake(*commits), held)
     assert [found.is_checkpoint_usable for _ in range(2)] == [is_usable] * 2
+
+
+@pytest.mark.parametrize(
+    ("reached", "is_usable"),
+    [
+        ({}, True),
+        ({"events": {"0": 5}, "exchange_rates": {"0": 1}}, True),
+        ({"exchange_rates": {"0": 1}}, False),  # Spark would read events from their beginning again
+        ({"events": {"0": 5}, "exchange_rates": {"0": 1}, "old": {"0": 3}}, False),
+    ],
+)
+def test_checkpoint_is_usable_if_it_has_the_known_topics_of_the_broker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reached: dict[str, dict[str, int]], is_usable: bool
+) -> None:
+    found = watch(tmp_path, monkeypatch, Lake(INGESTED), None)
+    monkeypatch.setattr(Checkpoint, "reached", reached)
+    known = dict.fromkeys(("events", "exchange_rates", "campaign_costs"))
+    monkeypatch.setattr(TopicWatch, "known", known)
+    broker = dict.fromkeys(("events", "exchange_rates", "shop_changes"))  # costs were deleted
+    monkeypatch.setattr(topic_watch, "broker_topics", lambda _: broker)
+    assert found.is_checkpoint_usable is is_usable

@@ -105,6 +105,14 @@ def test_ingest_stamp_is_that_of_the_completing_record_or_of_the_rate() -> None:
     assert [row.ingested_at for row in fold_rows(sent, [StampedRate(rate, 2)])] == [7]
 
 
+def test_count_that_its_column_cannot_hold_is_unknown() -> None:
+    sent = [record(1, row, 10, "1", clicks=10**18 - 1, impressions=row) for row in range(1, 11)]
+    (row,) = fold_rows(sent, [])
+    assert (row.clicks, row.impressions) == (None, 55)
+    (row,) = fold_rows([each._replace(load_rows=9) for each in sent[:9]], [])
+    assert row.clicks == 9 * (10**18 - 1)
+
+
 def test_mapped_names_are_one_campaign() -> None:
     sent = [record(1, 1, 2, "10"), record(1, 2, 2, "2.5", campaign_name="Brand | DE")]
     (row,) = fold_rows(sent, [], **{"Brand | DE": "brand"})

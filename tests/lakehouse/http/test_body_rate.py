@@ -88,3 +88,19 @@ def test_silent_sender_is_slow(parts: int) -> None:
     with pytest.raises(SlowBodyError):
         read(sent(*[PART] * parts), work)
     assert time.monotonic() - since >= GRACE + 100 * parts / RATE - 0.01
+
+
+def test_fast_sender_may_be_silent_for_a_few_graces_only() -> None:
+    fast: Message = {
+        "type": "http.request",
+        "body": b"x" * 10**6,
+        "more_body": True,
+    }  # 1000 s of the least rate
+
+    async def work() -> None:
+        pass
+
+    since = time.monotonic()
+    with pytest.raises(SlowBodyError):
+        read(sent(fast), work)
+    assert time.monotonic() - since < 10 * GRACE

@@ -62,6 +62,15 @@ def test_earlier_commit_is_read_once_and_expired_one_is_unknown() -> None:
     assert log.readings == [10, 401]
 
 
+def test_commits_of_two_days_of_a_busy_table_are_found() -> None:
+    history = TableHistory(Log(20_000).read)
+    assert history.latest() == 19_999
+    for version in (19_000, 12_000, 1):
+        entry = history.find(version)
+        assert entry is not None
+        assert entry.user_metadata == f"m{version}"
+
+
 @pytest.mark.parametrize("commits", [1, 3, 40])
 def test_recreated_table_forgets_the_id_and_the_times_of_the_old_one(commits: int) -> None:
     log = Log(3)
