@@ -72,3 +72,14 @@ def test_latest_reads_enough_rows_for_the_input(lake: Lakehouse, collected: list
     assert Ledger(lake).latest("refine", 15) == [entry("refine", 5), entry("refine", 6)]
     assert len(Ledger(lake).latest("refine", 1000)) == 3
     assert collected == [3, 3]
+
+
+def test_job_that_is_far_behind_reads_the_first_rows_only(
+    lake: Lakehouse, collected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "MOST_ROWS", 2)
+    after = NOON + timedelta(minutes=1)
+    assert Ledger(lake).after("refine", after) == [entry("refine", 2), entry("refine", 3)]
+    assert Ledger(lake).input_rows_after("refine", after) == 50
+    assert Ledger(lake).input_rows_after("none", after) == 0
+    assert collected == [2, 1, 1]

@@ -79,7 +79,7 @@ def test_rows_of_jobs_are_cached_separately() -> None:
 
 
 def test_oldest_rows_are_evicted_from_full_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_cache, "_MAX_ROWS", 3)
+    monkeypatch.setattr(ledger_cache, "MOST_ROWS", 3)
     table, cache = _Table(), LedgerCache[Entry]()
     cache.last("refine", table.last)
     for number in range(5):
