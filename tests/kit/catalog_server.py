@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyspark
 from deltalake import DeltaTable
+from pyspark.sql.connect.client import SparkConnectClient
 
 from kit.home import JAVA_OPTIONS
 from kit.metastore import answers
@@ -79,6 +80,7 @@ def running_catalog_server(folder: Path) -> Iterator[CatalogServer]:
         folder: an empty folder for its database, tables and log.
     """
     port = stable_port()
+    SparkConnectClient._on_exit = lambda _: None  # type: ignore[method-assign]  # the server ends before it
     (folder / "conf").mkdir()
     lines = [f"{name} {value}" for name, value in _spark_conf(folder, port).items()]
     (folder / "conf" / "spark-defaults.conf").write_text("\n".join(lines) + "\n")
