@@ -114,19 +114,25 @@ class CompareAndSwap:
                 sleep(random.uniform(0, _PAUSE_SECONDS * 2**collisions))
                 collisions += 1
                 continue
-            last = self._last(name)
-            if last.get("txn") == version and last.get("writer") == self._writer:
+            is_mine = self._is_mine(name, version)
+            if is_mine:
                 self._versions[name] = version
                 self._without_id.discard(name)
                 return
-            if last or name not in self._without_id or version > _MOST_ID:
+            if is_mine is not None or name not in self._without_id or version > _MOST_ID:
                 break
             version *= 2
         raise _changed(name)
 
-    def _last(self, name: str) -> Mapping[str, object]:
-        """The metadata of the latest commit with an id; empty without one."""
-        return next((metadata for _, metadata in self._commits(name) if "txn" in metadata), {})
+    def _is_mine(self, name: str, version: int) -> bool | None:
+        """Whether this application has committed an id; None if the log has no ids."""
+        found = None
+        for _, metadata in self._commits(name):
+            if "txn" in metadata:
+                found = metadata["txn"] == version and metadata.get("writer") == self._writer
+                if metadata["txn"] <= version:
+                    break
+        return found
 
 
 def _changed(name: str) -> ConcurrentChangeError:
