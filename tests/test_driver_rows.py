@@ -37,6 +37,7 @@ ALLOWED = {
     ("silver/old_records.py", "remove_old_content"): "a row per day of old records",
     ("silver/old_records.py", "require_content"): "one row: the latest time of records without content",
     ("lakehouse/delta/write_changes.py", "write_changes"): _EXTENTS,
+    ("lakehouse/run/side_topics.py", "require_side_topics"): "one row: a topic",
     ("silver/dedup/classify.py", "count_records"): _HOURS_AND_COUNTS,
     ("silver/refine.py", "_write_visits"): _EXTENTS,
     ("silver/repair.py", "__call__"): _HOURS_AND_COUNTS,

@@ -19,6 +19,7 @@ from bronze.topics.topic_watch import TopicWatch
 from lakehouse.run.batch_settings import SMALL_BATCH_ROWS
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import now
+from lakehouse.run.side_topics import require_side_topics
 from lakehouse.settings import Settings
 
 _POLL_SECONDS = 1
@@ -69,6 +70,8 @@ def batch_rows(settings: Settings, once: bool) -> int:
 def _start(run: JobContext, spans: Spans, watch: TopicWatch) -> tuple[StreamingQuery, Ingest]:
     """Start the query at bronze's offsets, with or without a usable checkpoint."""
     checkpoint = Checkpoint.of_ingest(run.settings)
+    if watch.has_other_topics:
+        require_side_topics(run)
     upcoming = watch.start()
     commit, kept = watch.commit, watch.is_checkpoint_usable  # a new topic may have been found
     if run.once:  # a continuous run has no end

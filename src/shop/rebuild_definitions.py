@@ -11,6 +11,7 @@ from lakehouse.rows.grouped import rows_of_kind
 from lakehouse.run.job import JobContext
 from lakehouse.run.rebuild import TableDefinition, processed_through
 from lakehouse.run.rules_version import rules_version
+from lakehouse.run.side_topics import require_side_topics
 from shop.change_parser import changes_of, parse_records, rejected_of
 from shop.dimension_changes import TABLES, DimensionRules, dimension_changes
 from shop.erased_changes import ErasedChanges
@@ -20,6 +21,7 @@ _JOB = "dimensions"
 
 
 def _parsed(run: JobContext, table: str) -> DataFrame:
+    require_side_topics(run)
     upto = processed_through(run, _JOB, table)
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
     records, erased = (

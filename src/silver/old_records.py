@@ -14,6 +14,7 @@ from lakehouse.errors import MillraceError
 from lakehouse.rows.checkpointing import checkpoint
 from lakehouse.run.job import JobContext
 from lakehouse.run.ledger import Ledger
+from lakehouse.run.side_topics import require_side_topics
 
 _STAMP = "ingested_at"
 
@@ -34,6 +35,7 @@ def remove_old_content(run: JobContext, before: datetime) -> int:
     lake, last = run.lake, Ledger(run.lake).last("refine")
     if last is None:
         return 0
+    require_side_topics(run)
     of_events = ~F.col("topic").isin(*run.settings.side_topics, run.settings.shop_changes_topic)
     old = (F.col(_STAMP) < F.lit(before)) & (F.col(_STAMP) <= F.lit(last.position))
     records = lake.read(KAFKA_RECORDS.name).where(of_events & old & F.col("value").isNotNull())

@@ -29,6 +29,7 @@ from lakehouse.run.ledger import NAME as LEDGER
 from lakehouse.run.ledger import Ledger
 from lakehouse.run.rebuild import TableDefinition, processed_through
 from lakehouse.run.rules_version import rules_version
+from lakehouse.run.side_topics import require_side_topics
 from lakehouse.timestamps import EPOCH
 from silver.campaign_costs import cost_changes
 from silver.dedup.classification import COST, DUPLICATE, EVENT, RATE, REJECTED
@@ -45,6 +46,7 @@ from silver.visits.visit_fold import all_visits
 
 def classify_history(run: JobContext, upto: datetime) -> DataFrame:
     """Classify all records up to an ingest stamp by the current rules."""
+    require_side_topics(run)
     records = run.lake.read(KAFKA_RECORDS.name).where(F.col("ingested_at") <= F.lit(upto))
     records = records.where(F.col("topic") != run.settings.shop_changes_topic)
     require_content(run, records)

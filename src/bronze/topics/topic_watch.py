@@ -67,6 +67,11 @@ class TopicWatch:
         return {name: it for name, it in current_generations(self.table.history).items() if name in topics}
 
     @property
+    def has_other_topics(self) -> bool:
+        """Whether bronze has read topics that are not subscribed any more."""
+        return not {change.topic for change in self.table.history} <= set(self._run.settings.topics)
+
+    @property
     def recoveries(self) -> int:
         """Number of accepted losses."""
         return recoveries(self.table.history)

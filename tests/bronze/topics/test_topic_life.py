@@ -4,6 +4,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,11 +20,14 @@ from bronze.recover import recover_job
 from kit.pipeline import read_rows
 from kit.polling import eventually
 from kit.spark import empty_home
+from kit.warehouse_builder import append_rows
+from lakehouse.contracts.silver import EXCHANGE_RATES
 from lakehouse.errors import MillraceError
 from lakehouse.run.job import JobContext, JobListener
 from lakehouse.settings import Settings
 from millrace.audit.comparisons import run_audit
 from millrace.tables.topic_state import read_topics
+from silver.rebuild_definitions import DEFINITIONS
 
 
 class LogCollector(JobListener):
@@ -200,6 +204,34 @@ def test_topic_of_another_name_is_read_from_its_first_record(ingested: IngestedT
         *(("", letter) for letter in "abcd"),
         *(("-renamed", letter) for letter in "yz!"),
     ]
+
+
+def test_topic_of_exchange_rates_keeps_its_name(ingested: IngestedTopic) -> None:
+    ingested.create()
+    rates = ingested.settings.exchange_rates_topic
+    ingested.admin.create_topics([NewTopic(rates, 1, 1)], wait_for_metadata=True)
+    ingested.send("abc")
+    assert ingested.ingest() == "abc"
+    ingested.settings = ingested.settings.model_copy(update={"exchange_rates_topic": f"{rates}-renamed"})
+    ingested.send("d")
+    assert ingested.ingest() == "abcd", "no rates were read from it"
+    at = datetime(2026, 3, 1, tzinfo=timezone.utc)
+    row = {
+        "currency": "USD",
+        "valid_from": at,
+        "topic": rates,
+        "partition": 0,
+        "offset": 0,
+        "ingested_at": at,
+    }
+    append_rows(ingested.settings.home, "silver.exchange_rates", [row])
+    ingested.send("e")
+    with pytest.raises(MillraceError, match=f"MILLRACE_EXCHANGE_RATES_TOPIC to {rates} again"):
+        ingested.ingest()
+    with pytest.raises(MillraceError, match=f"silver.exchange_rates has records of the topic {rates}"):
+        DEFINITIONS[EXCHANGE_RATES.name].compute(ingested.run())
+    ingested.settings = ingested.settings.model_copy(update={"exchange_rates_topic": rates})
+    assert ingested.ingest() == "abcde"
 
 
 def test_added_partition_is_read_from_beginning_and_logged_once(ingested: IngestedTopic) -> None:
