@@ -225,6 +225,16 @@ def test_a_commit_after_downtime_deletes_expired_offsets_in_part(file: Path) -> 
     assert left == [1499, 498, 0]
 
 
+def test_offsets_beyond_the_latest_ones_are_removed(file: Path) -> None:
+    schema.create_log(file)
+    with closing(LogWriter(file, most_offsets=5)) as log:
+        for number in range(4):
+            offsets = range(3 * number, 3 * number + 3)
+            log.commit([], 0, [Delivered(f"r{number}", "s", 0, each, 1) for each in offsets], {})
+    kept = [len(read_receipt(file, f"r{number}").delivered) for number in range(4)]
+    assert kept == [0, 0, 2, 3]
+
+
 def test_accounts_count_each_acknowledged_event_by_source(file: Path) -> None:
     log = MessageLog(file)
     append(log, "1", [message(1), message(2)], "a").result()

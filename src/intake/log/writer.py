@@ -10,6 +10,8 @@ from intake.log.schema import open_log
 
 _RECEIPT_SECONDS = 7 * 24 * 3600
 """Seconds for which the Kafka offsets of a receipt are kept."""
+_MOST_OFFSETS = 16_000_000
+"""Offsets that are kept at most, however young: about 2 GiB."""
 _EXPIRED_AT_ONCE = 1000
 """Expired offsets that a commit deletes, beyond as many as it adds: after downtime there may be millions."""
 
@@ -19,10 +21,12 @@ class LogWriter:
 
     Args:
         file: the database, with its tables.
+        most_offsets: Kafka offsets of receipts that are kept at most.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, most_offsets: int = _MOST_OFFSETS) -> None:
         self._connection = open_log(file)
+        self._most_offsets = most_offsets
         self._seen: int | None = self._version()  # None: the totals have to be counted
 
     def close(self) -> None:
@@ -166,6 +170,11 @@ class LogWriter:
             "DELETE FROM delivered WHERE rowid IN"
             " (SELECT rowid FROM delivered WHERE at < ? ORDER BY at LIMIT ?)",
             (before, most),
+        )
+        self._connection.execute(
+            "DELETE FROM delivered WHERE rowid IN (SELECT rowid FROM delivered"
+            " WHERE rowid <= (SELECT max(rowid) FROM delivered) - ? ORDER BY rowid LIMIT ?)",
+            (self._most_offsets, most),
         )
 
     def _count(self, source: str, added: Mapping[str, int]) -> None:
