@@ -17,7 +17,7 @@ from millrace.audit.comparisons import run_audit
 
 pytestmark = pytest.mark.long
 
-AUDITS = 200
+AUDITS = 60
 RATE = 200  # events a second
 START_SECONDS = 600
 
