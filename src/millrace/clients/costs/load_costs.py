@@ -14,9 +14,6 @@ from millrace.clients.send import deliver
 from millrace.clients.whole_file import read_whole
 from millrace.shutdown_signal import ShutdownSignal
 
-COSTS = "costs"
-"""The format's name."""
-
 
 @dataclass(frozen=True)
 class LoadedCosts:

@@ -16,9 +16,6 @@ from millrace.clients.send import deliver
 from millrace.clients.whole_file import read_whole
 from millrace.shutdown_signal import ShutdownSignal
 
-RATES = "rates"
-"""The format's name."""
-
 
 @dataclass(frozen=True)
 class LoadedRates:

@@ -75,7 +75,8 @@ def read_rate_file(lines: Sequence[bytes], file: str, reporting: str, zone: Zone
     titles = [title.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").casefold() for title in header]
     reader = _Reader(file, reporting.upper(), zone)
     rows = reader.rows(texts[1:], delimiter)
-    if set(COLUMNS) <= set(titles):
+    is_own = set(COLUMNS) <= set(titles)
+    if is_own:
         rates = list(reader.own(rows, [titles.index(column) for column in COLUMNS]))
     elif titles[:1] == ["date"] and all(_CODE.fullmatch(title) for title in header[1:] if title):
         rates = list(reader.of_ecb(rows, header))
@@ -86,7 +87,7 @@ def read_rate_file(lines: Sequence[bytes], file: str, reporting: str, zone: Zone
         )
     if not rates:
         raise MillraceError(f"{file} has no rate", "Give a file with rows after its header")
-    return RateFile(titles[:1] == ["date"], rates, reader.left_out)
+    return RateFile(not is_own, rates, reader.left_out)
 
 
 class _Reader:

@@ -35,6 +35,12 @@ def test_row_is_a_rate_from_its_time() -> None:
     assert rows(read(OWN.replace(",", ";"))) == rows(read(OWN))
 
 
+def test_file_with_own_columns_is_not_of_the_ecb() -> None:
+    with_day = "date,currency,rate,valid_from\n,USD,0.92,2026-03-01T00:00:00Z\n,GBP,1.17,2026-03-01 12:00\n"
+    assert rows(read(with_day)) == rows(read(OWN))
+    assert [read(text).is_of_ecb for text in (OWN, with_day, HISTORY, LATEST)] == [False, False, True, True]
+
+
 def test_rate_of_the_ecb_is_one_over_its_units_from_the_beginning_of_the_day() -> None:
     assert rows(read(HISTORY, zone="Europe/Berlin")) == [
         ("USD", "0.8", "2026-03-01T23:00:00Z"),
