@@ -98,7 +98,6 @@ def test_bundle_passes_check(name: str) -> None:
         ("parameters", "targets/settings.yml", "quality: *job", "quality: {}"),
         ("parameters", "targets/settings.yml", "- name: catalog\n", "- name: home\n"),
         ("operators", "targets/prod.yml", "release: *operation", "release: *job"),
-        ("clusters", "bundle.yml", 'allowDuplicateKeys: "true"', 'allowDuplicateKeys: "false"'),
         ("watched", "bundle.yml", "STREAMING_BACKLOG_SECONDS", "RUN_DURATION_SECONDS"),
         ("watched", "resources/alerts.yml", "ops.gates", "ops.ledger"),
         ("app access", "resources/dashboard.app.yml", "value_from: sql-warehouse", "value: abc"),

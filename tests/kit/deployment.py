@@ -17,8 +17,6 @@ from millrace.local.bundle.quartz import quartz_trigger
 KEPT = ("schemas", "volumes", "registered_models", "secret_scopes")
 """Kinds of resources with data that a deployment can't restore."""
 
-_DUPLICATE_KEYS = "spark.sql.variant.allowDuplicateKeys"
-
 _MIDNIGHT = datetime(2026, 11, 2, tzinfo=timezone.utc)
 
 _NAMES = {
@@ -201,14 +199,6 @@ def check_operators(root: Path) -> None:
         assert not any(each["level"] != "CAN_VIEW" for each in jobs["streams"]["permissions"])
 
 
-def check_clusters(root: Path) -> None:
-    """A cluster parses JSON like the local Spark."""
-    for target, name, job in _jobs(root):
-        for cluster in job["job_clusters"]:
-            conf = cluster["new_cluster"].get("spark_conf") or {}
-            assert conf.get(_DUPLICATE_KEYS) == "true", f"{target}: {name} refuses events with a key twice"
-
-
 def check_watched(root: Path) -> None:
     """There are alerts for jobs that fail, hang or lag, and for stale or held gold."""
     for target, name, job in _jobs(root):
@@ -320,7 +310,6 @@ CHECKS = {
     "one production": check_one_production,
     "operations": check_operations,
     "operators": check_operators,
-    "clusters": check_clusters,
     "watched": check_watched,
     "app access": check_app_access,
     "builds": check_builds,
