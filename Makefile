@@ -61,7 +61,7 @@ bench-shop: setup ## how fast do changes of the shop's PostgreSQL reach Kafka an
 bench-round: setup ## what does a round of 5,000 events take: Spark jobs, shuffles, commits, look-ups?
 	@exec .venv/bin/python -m benchmarks.round $(ARGS)
 
-bench-windows: setup ## what do differences of windows of 100,000 visitors' minutes take, in DuckDB and in Spark?
+bench-windows: setup ## what do differences of windows of 100,000 visitors' minutes take, interpreted and compiled?
 	@exec .venv/bin/python -m benchmarks.windows $(ARGS)
 
 bench-catch-up: setup ## events a second from bronze to all tables, beside Spark's guide and DuckDB; --before DIR

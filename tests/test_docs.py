@@ -31,7 +31,7 @@ DOCUMENTS = [
     ROOT / "CONTRIBUTING.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+DECISIONS = sorted((ROOT / "docs" / "decisions").glob("0*.md"))
 FOLDERS = ("src", "tests", "conf", "docs", "dashboards", "resources", "scripts", ".ci")
 TABLE = r"(?<![\w./])(?:bronze|silver|gold|ops)\.[a-z_]+"
 
@@ -170,6 +170,21 @@ def test_decision_records_have_numbers_of_their_own() -> None:
     """A number is given before its page is written, so that one may be missing for a while."""
     numbers = [int(decision.name[:4]) for decision in DECISIONS]
     assert numbers == sorted(set(numbers))
+
+
+def test_index_of_decisions_has_every_record_where_it_belongs() -> None:
+    index = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
+    in_force, superseded = (
+        re.findall(r"^\| \[(\d{4})\]\(([^)]+)\) \| (.+) \|$", part, re.MULTILINE)
+        for part in index.split("## Superseded")
+    )
+    records: dict[bool, list[tuple[str, str, str]]] = {False: [], True: []}
+    for decision in DECISIONS:
+        title, _, text = decision.read_text(encoding="utf-8").partition("\n\n")
+        number, _, name = title.removeprefix("# ").partition(": ")
+        records[text.startswith("Superseded by")].append((number, decision.name, name))
+    assert sorted(in_force) == records[False]
+    assert superseded == records[True]
 
 
 def test_site_navigation_has_every_page() -> None:
