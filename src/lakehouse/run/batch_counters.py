@@ -73,9 +73,9 @@ class BatchCounter:
             spark.sparkContext.addJobTag(self._tag)
 
     def counts(self) -> Counts:
-        """The counts since its creation; ends it."""
+        """The counts since its creation; closes it."""
         since = self._tables.copy()
-        self.end()
+        self.close()
         jobs, shuffles, tasks, seconds = _figures(self._spark, self._tag)
         return Counts(
             spark_jobs=jobs,
@@ -86,8 +86,8 @@ class BatchCounter:
             table_reads=since["table_reads"] - self._before["table_reads"],
         )
 
-    def end(self) -> None:
-        """Remove the tag from this thread."""
+    def close(self) -> None:
+        """Remove the tag from this thread, whose later jobs would have it too."""
         with suppress(Exception):  # as above
             self._spark.sparkContext.removeJobTag(self._tag)
 

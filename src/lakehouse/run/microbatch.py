@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -158,25 +158,24 @@ def _run_batch(
 ) -> Entry | None:
     """Process what the gate admits, and write the ledger row. None if it admits nothing."""
     started_at, clock = now(), time.monotonic()
-    counter = BatchCounter(run.spark, run.lake.counter)
-    admitted = gate(batch) if gate else batch
-    if admitted is None:
-        counter.end()
-        return None
-    run.record_rules()
-    outcome = process(admitted)
-    run.record_rules()  # again: they may have changed before `process` read them
-    read = admitted.rows if outcome.input_rows is None else outcome.input_rows
-    seconds = time.monotonic() - clock
-    entry = Entry(
-        job=run.job,
-        batch_id=admitted.id,
-        position=admitted.upto,
-        started_at=started_at,
-        seconds=seconds,
-        heard=admitted.side_input_upto if admitted.side_input_upto > EPOCH else None,
-        **{**vars(outcome), **vars(counter.counts()), "input_rows": read},
-    )
+    with closing(BatchCounter(run.spark, run.lake.counter)) as counter:
+        admitted = gate(batch) if gate else batch
+        if admitted is None:
+            return None
+        run.record_rules()
+        outcome = process(admitted)
+        run.record_rules()  # again: they may have changed before `process` read them
+        read = admitted.rows if outcome.input_rows is None else outcome.input_rows
+        seconds = time.monotonic() - clock
+        entry = Entry(
+            job=run.job,
+            batch_id=admitted.id,
+            position=admitted.upto,
+            started_at=started_at,
+            seconds=seconds,
+            heard=admitted.side_input_upto if admitted.side_input_upto > EPOCH else None,
+            **{**vars(outcome), **vars(counter.counts()), "input_rows": read},
+        )
     ledger.record(entry)
     run.report_batch(admitted.rows, entry.seconds)
     return entry

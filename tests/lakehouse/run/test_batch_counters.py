@@ -94,3 +94,19 @@ def test_batch_counters_cover_all_threads_of_the_batch_only(spark: SparkSession,
     assert first["tasks"] == 3 * (2 + 3)
     assert [second[name] for name in ("shuffles", "commits", "table_reads")] == [3, 1, 1]
     assert second["spark_jobs"] >= 3
+
+
+def test_failed_batch_leaves_no_job_tag_in_its_thread(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark jobs of later batches would have it, and PySpark does not report streaming queries with one."""
+    settings = empty_home(spark, tmp_path)
+    Bronze(spark, settings).commit([record(message("a", "v"))])
+    run = JobContext("refine", spark.newSession(), settings, once=True)
+    before = spark.sparkContext.getJobTags()
+
+    def process(_: Batch) -> Outcome:
+        assert spark.sparkContext.getJobTags() > before
+        raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError, match="in the middle"):
+        run_microbatches(run, "ingest", process)
+    assert spark.sparkContext.getJobTags() == before
