@@ -13,6 +13,7 @@ ROOTS = {
             "databricks-sdk",
             "databricks-sql-connector",
             "deltalake",
+            "msgspec",
             "polars",
             "pyarrow",
         ),
